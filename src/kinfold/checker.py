@@ -168,7 +168,7 @@ def check_events(
         for own in people.values():
             events = list_events(own, codes, dates, asked["days"])
             for size in range(1, asked["known"] + 1):
-                shared.update(map(frozenset, combinations(events, size)))
+                shared.update({*combinations(events, size)})
         matches.append(min(len(people), *shared.values(), math.inf))
         first = [day for own in people.values() if (day := _find_first(own, dates)) is not None]
         ranges.append(max(first, default=0) - min(first, default=0))
@@ -183,19 +183,14 @@ def check_events(
 def list_events(
     rows: Sequence[int], codes: Sequence[Fields], dates: Sequence[Sequence[int | None]], period: int
 ) -> list[Any]:
-    """Return the events of a person: rows with a code or a date, which counts in periods from the first date.
-
-    The n-th of equal events differs from the others.
-    """
-    first, seen, events = _find_first(rows, dates) or 0, Counter[Any](), []
+    """Return the events of a person in order: rows with a code or a date, in periods from the first date."""
+    first, events = _find_first(rows, dates) or 0, []
     for row in rows:
         days, values = [date[row] for date in dates], [code[row] for code in codes]
         if any(value is not None for value in (*days, *values)):
             periods = [None if day is None else (day - first) // period for day in days] if period else []
-            event = (*periods, *values)
-            seen[event] += 1
-            events.append((event, seen[event]))
-    return events
+            events.append((*periods, *values))
+    return sorted(events, key=repr)
 
 
 def _find_first(rows: Sequence[int], dates: Sequence[Sequence[int | None]]) -> int | None:

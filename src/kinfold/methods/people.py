@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from kinfold.errors import PolicyError, plural
 from kinfold.methods.blocks.routing import MAX_RECORDS_IN_MEMORY
 from kinfold.methods.events import ReleasedEvents, protect_events
+from kinfold.methods.promises import number_equal_classes
 from kinfold.methods.task import Plan, Task
 from kinfold.models import KAnonymity, LDiversity, Model, PSensitive
 from kinfold.policy.binding import BoundPolicy, bind
@@ -116,11 +117,19 @@ def expand_plan(task: Task, table: Table, people: Task, planned: Plan) -> Plan:
     replaced = {name: treatment for name, treatment in recoding.columns.items() if not isinstance(treatment, Drop)}
     notes = _describe_people(table.policy, reduced.policy.rows, task.policy.rows)
     if table.terms.events is not None:
-        events = protect_events(table, table.terms.events, labels.astype(np.int64), reduced.owner)
+        events = protect_events(table, table.terms.events, _number_released(replaced, labels), reduced.owner)
         replaced, labels = _list_row_values(replaced, events, labels)
         notes = (*notes, *events.notes)
     plan = replace(planned, recoding=Recoding(labels, task.treat_columns(replaced)))
     return plan.prepend_notes(notes, notes[1:])
+
+
+def _number_released(replaced: Mapping[str, Any], labels: Labels) -> Ints:
+    """Number the classes of rows by their released values, because two classes of a method may have the same."""
+    number = number_equal_classes(
+        [treatment.values for treatment in replaced.values() if isinstance(treatment, Replace)]
+    )
+    return np.where(labels >= 0, number[labels], NO_CLASS).astype(np.int64)
 
 
 def _list_row_values(

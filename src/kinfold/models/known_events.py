@@ -1,8 +1,8 @@
 """k-anonymity for known events (k^m): at most m known events of a person, with the class, match at least k people.
 
 An event is one row of a person as released: its codes, and the period of its date, counted in days from the first
-event of the person. The n-th of equal events of a person is an event of its own. A row without any of these values is
-no event. Terrovitis, Mamoulis & Kalnis, *Privacy-preserving anonymization of set-valued data*, VLDB 2008.
+event of the person. Equal events of a person count as often as they are known. A row without any of these values is no
+event. Terrovitis, Mamoulis & Kalnis, *Privacy-preserving anonymization of set-valued data*, VLDB 2008.
 
 Cost: the number of combinations of at most m events, over all people.
 """
@@ -45,10 +45,14 @@ class KnownEvents:
 
 @dataclass(frozen=True, eq=False)
 class Events:
-    """Events as arrays, a value for each: the class, the person, and the number of the event in its class."""
+    """Events as arrays, a value for each: its person, its number in its class, and whether it is known only with another.
+
+    Equal events of a person are numbered: the n-th one is known only together with those before it.
+    """
 
     owner: Ints
     number: Ints
+    repeated: NDArray[np.bool_]
 
     def sort(self) -> NDArray[np.intp]:
         """Return the places of the events by person."""
@@ -64,7 +68,7 @@ def find_first_days(owner: Ints, days: Sequence[Ints]) -> Ints:
 
 
 def number_events(classes: Ints, owner: Ints, days: Sequence[Ints], codes: Sequence[Ints], period: int) -> Events:
-    """Return the events of people: equal ones in a class have one number; the n-th of equal ones has its own."""
+    """Return the events of people: equal ones in a class have one number, and so have the second ones."""
     first = find_first_days(owner, days)[owner] if days else np.zeros(len(owner), np.int64)
     periods = [np.where(day == NO_DAY, 0, (day - first) // period + 1) for day in days] if period else []
     equal = split_classes(classes, [*periods, *codes])[0]
@@ -73,22 +77,24 @@ def number_events(classes: Ints, owner: Ints, days: Sequence[Ints], codes: Seque
     starts = np.flatnonzero(np.diff(key, prepend=-1))
     nth = np.empty(len(order), np.int64)
     nth[order] = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
-    return Events(owner, split_classes(equal, [nth])[0])
+    return Events(owner, split_classes(equal, [nth])[0], nth > 0)
 
 
 def count_matches(events: Events, known: int) -> Iterator[tuple[NDArray[np.intp], Ints]]:
     """Yield combinations of events of one person, by size, as places, and the people that have each combination.
 
-    >>> events = Events(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 2]))
+    >>> events = Events(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 2]), np.zeros(4, bool))
     >>> [count.tolist() for _, count in count_matches(events, 2)]
     [[2, 1, 2, 1], [1, 1]]
     """
     order = events.sort()
-    owner, number = events.owner[order], events.number[order]
-    combinations = np.arange(len(order))[:, None]
+    owner, number, repeated = events.owner[order], events.number[order], events.repeated[order]
+    combinations = np.flatnonzero(~repeated)[:, None]
     for size in range(1, known + 1):
         if size > 1:
             combinations = _extend(combinations, owner)
+            last, previous = combinations[:, -1], combinations[:, -2]
+            combinations = combinations[~repeated[last] | (previous == last - 1)]
         if not len(combinations):
             return
         same = number[combinations[:, 0]]

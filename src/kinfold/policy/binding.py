@@ -148,7 +148,8 @@ def bind(policy: Policy, schema: Schema, *, released: bool = False, index: Colle
         fix = "name the columns that others may know: --quasi a,b or [columns]"
         problems.append(Problem("no column has the role 'quasi-identifier'", fix))
     problems += _check_unit(policy, schema)
-    problems += [] if released else [*_check_weights(policy, schema), *_check_regrouped(policy, schema)]
+    if not released:
+        problems += [*_check_people(policy), *_check_weights(policy, schema), *_check_regrouped(policy, schema)]
     columns = tuple(_bind_column(column, policy) for column in schema)
     checked = tuple(c for c in columns if c.in_policy and not (released and c.role is Role.QUASI))
     problems += [problem for column in checked for problem in _find_conflicts(column)]
@@ -233,10 +234,6 @@ def _check_unit(policy: Policy, schema: Schema) -> Iterator[Problem]:
         yield Problem("output.surrogate_secret is set, but output.surrogate is not", "set output.surrogate = true")
     if output.surrogate and unit is None:
         yield Problem("output.surrogate: no column identifies people", "name it: privacy.unit")
-    if policy.privacy.events_known is not None and policy.method.people is None:
-        yield Problem("privacy.events_known is for people together", 'set method.people = "together"')
-    if policy.method.people is not None and unit is None:
-        yield Problem("method.people: no column identifies people", "name it: privacy.unit")
     if output.surrogate and output.order == "kept":
         what = "output.surrogate: rows in the order of the source can show whose surrogate is whose"
         yield Problem(what, "leave out output.order (--keep-order)")
@@ -248,6 +245,14 @@ def _check_unit(policy: Policy, schema: Schema) -> Iterator[Problem]:
     elif not (policy.columns[unit].removed if unit in policy.columns else policy.output.others == "drop"):
         what = f"privacy.unit: '{unit}' identifies people, and would be released"
         yield Problem(what, f"give [columns.{format_toml_key(unit)}] the role identifier")
+
+
+def _check_people(policy: Policy) -> Iterator[Problem]:
+    """Yield what people with several rows need; a release is checked without it."""
+    if policy.privacy.events_known is not None and policy.method.people is None:
+        yield Problem("privacy.events_known is for people together", 'set method.people = "together"')
+    if policy.method.people is not None and policy.privacy.unit is None:
+        yield Problem("method.people: no column identifies people", "name it: privacy.unit")
 
 
 def _check_weights(policy: Policy, schema: Schema) -> Iterator[Problem]:

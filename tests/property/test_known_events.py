@@ -1,0 +1,186 @@
+"""Known events of people: k people match whatever m of them an attacker knows; intervals stay, nothing links back."""
+
+from __future__ import annotations
+
+import json
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import kinfold
+from command import run
+from kinfold import checker
+from kinfold.models.known_events import choose_rare, count_matches, find_least_match, number_events
+from ledger import cases
+from reference import longitudinal
+
+
+def visits(seed: int, people: int = 40, most: int = 30) -> pd.DataFrame:
+    """Rows in any order of people with 1 to 30 visits each: sex and age are theirs; day, code and dose of the visit."""
+    chance = np.random.default_rng(seed)
+    person = np.repeat(np.arange(people), chance.integers(1, most + 1, people))
+    start, own = chance.integers(0, 900, people), {"sex": chance.choice(["f", "m"], people)}
+    own["age"] = chance.integers(20, 60, people)
+    day = start[person] + chance.integers(0, 400, len(person))
+    table = {"pid": np.char.add("MRN-", person.astype(str))} | {name: values[person] for name, values in own.items()}
+    table["day"] = [(date(2015, 1, 1) + timedelta(int(each))).isoformat() for each in day]
+    table["code"] = chance.choice(["C1", "C2", "J1", "J2", None], len(person), p=[0.5, 0.2, 0.1, 0.1, 0.1])
+    frame = pd.DataFrame(table).assign(
+        dose=chance.integers(1, 9, len(person)), ill=chance.choice(["x", "y"], len(person))
+    )
+    return frame.sample(frac=1, random_state=seed).reset_index(drop=True).rename_axis(None)
+
+
+def policy(known: int = 1, days: int = 30, columns: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+    of_events = {
+        "day": {"role": "quasi", "type": "date"},
+        "code": {"role": "quasi", "hierarchy": {"mask": 2}},
+        "dose": {"role": "other"},
+    }
+    person = {"pid": {"role": "identifier"}, "sex": {"role": "quasi"}, "age": {"role": "quasi"}}
+    return {
+        "privacy": {"k": 3, "unit": "pid", "events_known": known, "days_known": days, **more.pop("privacy", {})},
+        "method": {"name": "mdav", "people": "together", **more.pop("method", {})},
+        "columns": person | of_events | {"ill": {"role": "confidential"}} | (columns or {}),
+        "output": {"surrogate": True, **more.pop("output", {})},
+        **more,
+    }
+
+
+def read(folder: Path) -> list[dict[str, str]]:
+    rows: list[dict[str, str]] = pd.read_csv(folder / "public/release.csv", dtype=str, keep_default_na=False).to_dict(
+        "records"
+    )
+    return rows
+
+
+@settings(max_examples=cases(4, 150), deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    known=st.integers(1, 3),
+    days=st.sampled_from([0, 1, 30, 365]),
+    dates=st.booleans(),
+    asked=st.sampled_from([{}, {"l": 2}, {"t": 0.4, "joint": True}]),
+)
+def test_the_file_alone_confirms_that_known_events_match_k_people(
+    tmp_path_factory: Any, seed: int, known: int, days: int, dates: bool, asked: dict[str, Any]
+) -> None:
+    table, folder = visits(seed, 14, 30 if known < 2 else 9), tmp_path_factory.mktemp("events") / "out"
+    columns = {} if dates else {"day": {"role": "remove"}}
+    kinfold.anonymize(table, policy(known, days, columns, privacy=asked)).save(folder)
+    rows, verdict = read(folder), kinfold.verify(folder, require_people=True, twice=True)
+    assert (verdict.holds, verdict.notes) == (True, ())
+    found = {each.model: each.found for each in verdict.people}
+    moments = ["day"] if dates else []
+    plain = longitudinal.least_match(rows, "pid", ["sex", "age"], ["code"], moments, known, days)
+    assert found["events"] == plain >= 3
+    for members in longitudinal.classes(rows, "pid", ["sex", "age"]) if dates else ():
+        first = [day for own in members if (day := longitudinal.first_day(own, ["day"]))]
+        assert not first or (max(first) - min(first)).days <= found["first events"] <= 60
+
+
+def test_the_days_between_the_events_of_a_person_are_kept_exactly_and_nothing_else_of_dates() -> None:
+    table = visits(1, 200)
+    released = [kinfold.anonymize(table, policy(1, 0)).frame for _ in range(2)]
+    moved = [pd.to_datetime(each.day) - pd.to_datetime(table.day) for each in released]
+    for shift in moved:
+        assert shift.notna().mean() > 0.5
+        assert shift.groupby(table.pid).nunique().max() == 1  # one offset for all dates of a person
+        assert shift.dropna().nunique() > 30  # of their own
+    assert (moved[0] != moved[1]).groupby(table.pid).all().mean() > 0.8  # and drawn anew
+    shown = released[0].code.notna() | released[0].day.notna()
+    assert released[0].day.notna().equals(shown)
+    for name in ("dose", "ill"):  # other attributes of events stay, of empty events too
+        assert released[0][name].tolist() == table[name].tolist()
+
+
+def test_codes_are_true_of_their_event_and_generalized_alike() -> None:
+    table = visits(2)
+    frame = kinfold.anonymize(table, policy(1, 30)).frame
+    for old, new in zip(table.code, frame.code, strict=True):
+        assert pd.isna(new) or new in (old, f"{old[0]}*", "*")
+    assert len({str(new).count("*") for new in frame.code.dropna()}) == 1
+
+
+def test_no_secret_and_no_offset_is_public(tmp_path: Path) -> None:
+    table = visits(3)
+    release = kinfold.anonymize(table, policy(2, 0))
+    release.save(tmp_path / "out")
+    offsets = {str(each.days) for each in (pd.to_datetime(release.frame.day) - pd.to_datetime(table.day)).dropna()}
+    for file in (tmp_path / "out/public").iterdir():
+        text = file.read_text()
+        assert "MRN-" not in text
+        if file.name == "certificate.json":
+            assert "offset" not in text
+            content = json.loads(text)
+            assert content["release"]["people"]["events"] == {"known": 2, "days": 0, "shift": 30}
+            assert not offsets & {str(v) for v in content["release"].values() if isinstance(v, int)} - {"30"}
+
+
+def test_both_checkers_find_a_single_event_that_stands_out(tmp_path: Path) -> None:
+    kinfold.anonymize(visits(4), policy(1, 0)).save(tmp_path / "out")
+    public = tmp_path / "out/public"
+    certificate = json.loads((public / "certificate.json").read_text())
+    lines = (public / "release.csv").read_text().splitlines()
+    place = next(i for i, line in enumerate(lines) if i and line.split(",")[4])
+    cells = lines[place].split(",")
+    cells[4] = "Z9"
+    (public / "release.csv").write_text("\n".join([*lines[:place], ",".join(cells), *lines[place + 1 :], ""]))
+    plain = checker.check_table(public / "release.csv", certificate)
+    assert [each["found"] for each in plain["people"] if "known event" in each["promise"]] == [1]
+    asked = policy(1, 0)
+    verdict = kinfold.verify(public / "release.csv", asked, twice=True)
+    assert {each.model: each.found for each in verdict.people}["events"] == 1
+    assert run("verify", tmp_path / "out").code == 5
+
+
+@settings(max_examples=cases(60, 600), deadline=None)
+@given(
+    events=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4), st.integers(0, 2)), min_size=1, max_size=14),
+    known=st.integers(1, 3),
+    period=st.integers(0, 3),
+)
+def test_matches_are_counted_by_the_definition(events: list[tuple[int, int, int]], known: int, period: int) -> None:
+    person, day, code = (np.array(column) for column in zip(*events, strict=True))
+    owner = np.unique(person, return_inverse=True)[1]
+    numbered = number_events(np.zeros(len(owner), np.int64), owner, [day], [code], period)
+    names = [
+        {"pid": str(p), "q": "a", "day": (date(2020, 1, 1) + timedelta(int(d))).isoformat(), "code": f"c{c}"}
+        for p, d, c in events
+    ]
+    expected = longitudinal.least_match(names, "pid", ["q"], ["code"], ["day"], known, period)
+    assert find_least_match(numbered, known, len(set(owner))) == expected
+    rare = choose_rare(numbered, 2, known)
+    assert bool(len(rare)) == any((count < 2).any() for _, count in count_matches(numbered, known))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"privacy": {"events_known": None}}, "set privacy.events_known"),
+        ({"output": {"surrogate": False}}, "counted only by a surrogate"),
+        ({"output": {"format": "parquet"}}, "is a CSV file"),
+        ({"method": {"people": None}}, "is for people together"),
+        ({"columns": {"dose": {"role": "quasi", "type": "continuous"}}}, "needs a hierarchy"),
+        ({"columns": {"later": {"role": "other", "type": "date"}}}, "shows how far the others were moved"),
+        ({"columns": {"day": {"role": "remove"}, "code": {"role": "other"}}}, "no quasi-identifier differs"),
+    ],
+)
+def test_what_would_not_protect_events_is_refused(change: dict[str, Any], message: str) -> None:
+    table = visits(0)
+    if "later" in change.get("columns", {}):
+        table["later"] = table.day
+    with pytest.raises(kinfold.PolicyError, match=message):
+        kinfold.anonymize(table, policy(**change))
+
+
+def test_dates_with_a_time_are_refused() -> None:
+    table = visits(0).assign(day=lambda t: pd.to_datetime(t.day) + pd.Timedelta("3h"))
+    with pytest.raises(kinfold.DataError, match="have a time"):
+        kinfold.anonymize(table, policy())
