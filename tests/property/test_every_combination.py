@@ -42,8 +42,11 @@ EVERY = [(name,) for name in OPTIONS] + PAIRS + [("unit", "joint", name) for nam
 PEOPLE = {"unit", "joint"}
 
 
+EVENTS = {"events_known", "days_known"}  # tried with every other option in test_known_events
+
+
 def test_every_option_is_tried() -> None:
-    assert {"k", *(key for asked in OPTIONS.values() for key in asked)} == {*Privacy.model_fields}
+    assert {"k", *EVENTS, *(key for asked in OPTIONS.values() for key in asked)} == {*Privacy.model_fields}
 
 
 def visits(seed: int, n: int = 72) -> pd.DataFrame:

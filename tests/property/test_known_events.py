@@ -20,6 +20,15 @@ from kinfold.models.known_events import choose_rare, count_matches, find_least_m
 from ledger import cases
 from reference import longitudinal
 
+ASKED: list[dict[str, Any]] = [
+    {},
+    {"l": 2, "joint": True},
+    {"l": 1.3, "l_kind": "entropy"},
+    {"l": 2, "l_kind": "recursive", "c": 3.0},
+    {"t": 0.4, "p": 2},
+    {"alpha": 0.9},
+]
+
 
 def visits(seed: int, people: int = 40, most: int = 30) -> pd.DataFrame:
     """Rows in any order of people with 1 to 30 visits each: sex and age are theirs; day, code and dose of the visit."""
@@ -66,7 +75,7 @@ def read(folder: Path) -> list[dict[str, str]]:
     known=st.integers(1, 3),
     days=st.sampled_from([0, 1, 30, 365]),
     dates=st.booleans(),
-    asked=st.sampled_from([{}, {"l": 2}, {"t": 0.4, "joint": True}]),
+    asked=st.sampled_from(ASKED),
 )
 def test_the_file_alone_confirms_that_known_events_match_k_people(
     tmp_path_factory: Any, seed: int, known: int, days: int, dates: bool, asked: dict[str, Any]

@@ -266,6 +266,9 @@ def _print_reasons(profile: Profile) -> None:
     if profile.unit is not None:
         unit = "a person" if profile.unit.people else "a household"
         out.print(Text(f"  unit: {escape_unprintable(profile.unit.column)}, {unit} (privacy.unit)"))
+    for of in ("person", "event"):
+        if names := [escape_unprintable(column.name) for column in profile.columns if column.of == of]:
+            out.print(Text(f"  attributes of the {of}: {', '.join(names)}"), soft_wrap=True)
     if profile.sampling_weights is not None:
         out.print(
             Text(f"  weights: {escape_unprintable(profile.sampling_weights)} (report.sampling_weights)"), soft_wrap=True

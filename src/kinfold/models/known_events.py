@@ -45,9 +45,9 @@ class KnownEvents:
 
 @dataclass(frozen=True, eq=False)
 class Events:
-    """Events as arrays, a value for each: its person, its number in its class, and whether it is known only with another.
+    """Events as arrays, a value for each: its person, its number in its class, and whether it repeats another.
 
-    Equal events of a person are numbered: the n-th one is known only together with those before it.
+    The n-th of equal events of a person has a number of its own, and is known only with those before it.
     """
 
     owner: Ints

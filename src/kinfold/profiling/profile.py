@@ -86,6 +86,7 @@ class ColumnProfile:
     hierarchy: ProposedHierarchy | None = None  # proposed generalization
     na: tuple[str, ...] = ()  # codes for missing values
     unit: tuple[str, ...] = ()  # before or after its numbers
+    of: str | None = None  # person or event, if a person has several rows: whose attribute it is
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values, without labels of the hierarchy, which are values of the table."""
@@ -144,9 +145,10 @@ def profile(engine: Engine, frame: Any, progress: Progress = no_progress) -> Pro
     unit = people.unit.column if people.unit and people.unit.people else None
     uniqueness = Uniqueness(engine, frame, evidence, unit)
     text_warnings = [warning for column in columns for warning in _list_text_warnings(engine, frame, column)]
+    profiles = [_profile_column(proposal, uniqueness, forms.get(proposal.name, ColumnForm())) for proposal in columns]
     return Profile(
         schema.rows,
-        tuple(_profile_column(proposal, uniqueness, forms.get(proposal.name, ColumnForm())) for proposal in columns),
+        tuple(profiles if unit is None else _mark_attributes(engine, frame, profiles, unit)),
         tuple(_find_combinations(uniqueness, columns, progress)),
         (*schema.notes, *_list_role_warnings(columns, people.unit), *text_warnings),
         k=choose_k(schema.rows),
@@ -156,6 +158,19 @@ def profile(engine: Engine, frame: Any, progress: Progress = no_progress) -> Pro
         rules=tuple(_propose_rules(evidence.sample, columns)),
         questions=tuple(questions),
     )
+
+
+def _mark_attributes(
+    engine: Engine, frame: Any, columns: Sequence[ColumnProfile], unit: str
+) -> Iterator[ColumnProfile]:
+    """Yield the columns with whose attribute each is: of the person if it has one value in all rows of every person."""
+    people = sum(classes for _, classes in engine.count_classes(frame, [unit]))
+    for column in columns:
+        if column.role in (Role.IDENTIFIER, Role.REMOVE):
+            yield column
+        else:
+            pairs = sum(classes for _, classes in engine.count_classes(frame, [unit, column.name]))
+            yield replace(column, of="person" if pairs == people else "event")
 
 
 def _propose_rules(sample: RowSample, columns: Sequence[RoleProposal]) -> Iterator[Relation]:
