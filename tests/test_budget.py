@@ -15,7 +15,7 @@ from tools.size import (
 MODULES = read_modules()
 # package: (modules, lines); lines are about 5 % above the size of today
 BUDGET = {
-    "top": (9, 2_020),
+    "top": (9, 2_160),
     "cli": (8, 2_060),
     "comparison": (5, 1_010),
     "convert": (6, 1_330),
@@ -25,16 +25,16 @@ BUDGET = {
     "kernels": (27, 6_250),
     "measures": (15, 3_460),
     "measures/formulas": (19, 3_290),
-    "methods": (17, 4_040),
+    "methods": (18, 4_320),
     "methods/blocks": (5, 1_340),
     "methods/generalize": (13, 3_480),
     "methods/partition": (15, 3_630),
-    "models": (9, 1_260),
+    "models": (10, 1_410),
     "papers": (8, 2_350),
     "policy": (19, 4_180),
     "profiling": (13, 3_360),
     "profiling/frameworks": (1, 240),
-    "release": (10, 2_010),
+    "release": (10, 2_120),
     "release/report": (9, 1_990),
     "studio": (15, 3_550),
     "tables": (16, 3_270),
@@ -46,6 +46,7 @@ BUDGET = {
 ENGINE_VERBS = 14
 CALL_DEPTH = 20  # functions from `main` to the MDAV kernel
 FILE_LINES = 500
+CHECKER_LINES = 550  # one file by design: a recipient copies it
 
 
 def test_every_package_has_a_budget() -> None:
@@ -67,7 +68,8 @@ def test_small_modules_have_more_than_one_importer() -> None:
 
 
 def test_no_file_is_too_long() -> None:
-    assert [name for name, module in MODULES.items() if module.lines > FILE_LINES] == []
+    limits = {"kinfold.checker": CHECKER_LINES}
+    assert [name for name, module in MODULES.items() if module.lines > limits.get(name, FILE_LINES)] == []
 
 
 @pytest.mark.slow

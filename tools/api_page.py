@@ -90,6 +90,7 @@ MEMBERS = {  # a docstring says what a method or property is; of a field it is s
         "average": "A proposed average, if it is not the default of its type.",
         "na": "Codes for missing values.",
         "unit": "Texts before or after its numbers.",
+        "of": "Whose attribute it is if a person has several rows: person or event.",
         "order": "Of an ordinal column of text.",
         "hierarchy": "How it could be generalized.",
         "to_dict": "",

@@ -154,7 +154,7 @@ def judge_people(
 
 
 def check_events(
-    table: Mapping[str, Fields], quasi: Sequence[str], unit: str, columns: Sequence[Any], asked: Mapping[str, int]
+    table: Mapping[str, Fields], quasi: Sequence[str], unit: str, columns: Sequence[Any], required: Mapping[str, int]
 ) -> Iterator[dict[str, Any]]:
     """Check that known events of a person match k people of the class, and how far first events are apart."""
     dates = [_read_days(table[c["name"]], c) for c in columns if c["type"] == "date"]
@@ -166,15 +166,15 @@ def check_events(
             people[table[unit][row]].append(row)
         shared: Counter[Any] = Counter()
         for own in people.values():
-            events = list_events(own, codes, dates, asked["days"])
-            for size in range(1, asked["known"] + 1):
+            events = list_events(own, codes, dates, required["days"])
+            for size in range(1, required["known"] + 1):
                 shared.update({*combinations(events, size)})
         matches.append(min(len(people), *shared.values(), math.inf))
         first = [day for own in people.values() if (day := _find_first(own, dates)) is not None]
         ranges.append(max(first, default=0) - min(first, default=0))
-    found, number, days = int(min(matches, default=0)), asked["known"], 2 * asked["shift"]
-    text = f"{asked['k']}-anonymity for {number} known event{'' if number == 1 else 's'}, each person counted once"
-    yield {"promise": text, "asked": asked["k"], "found": found, "holds": found >= asked["k"]}
+    least, number, days = int(min(matches, default=0)), required["known"], 2 * required["shift"]
+    text = f"{required['k']}-anonymity for {number} known event{'' if number == 1 else 's'}, each person counted once"
+    yield {"promise": text, "asked": required["k"], "found": least, "holds": least >= required["k"]}
     if dates:
         text = f"first events of a class within {days} day{'' if days == 1 else 's'}"
         yield {"promise": text, "asked": days, "found": max(ranges), "holds": max(ranges) <= days}

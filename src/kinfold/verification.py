@@ -129,8 +129,8 @@ def _judge_events(engine: TallyEngine, frame: Any, terms: Terms, events: KnownEv
     code = {name: encode_values(values)[1] for name, values in tally.keys.items()}
     classes = split_classes(np.zeros(len(tally), np.int64), [code[name] for name in terms.quasi])[0]
     owner, group = split_classes(classes, [code[unit]])
-    shown = ~np.logical_and.reduce([is_null(tally.keys[name]) for name in events.columns])
-    rows = np.repeat(np.flatnonzero(shown), tally.sizes[shown])
+    visible = ~np.logical_and.reduce([is_null(tally.keys[name]) for name in events.columns])
+    rows = np.repeat(np.flatnonzero(visible), tally.sizes[visible])
     days = [
         _read_days(tally.keys[name], name, form)[rows] for name, form in zip(events.dates, events.formats, strict=True)
     ]

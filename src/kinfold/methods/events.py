@@ -7,7 +7,7 @@ rare        an event of every combination of at most m events that fewer than k 
 dates       the first event of a person gets a random day within `shift_days` of the mean first day of the class; the
             days between the events of a person stay as they were
 
-The random days are drawn anew in each release and not kept. Only rows of a person whose events remain are moved: the
+The random days are drawn again in each release and not kept. Only rows of a person whose events remain are moved: the
 other values of an empty event stay.
 """
 
@@ -80,16 +80,16 @@ def protect_events(table: Table, known: KnownEvents, classes: Ints, owner: Ints)
             best = loss, steps, empty
     _, steps, empty = best or (0.0, 0, np.zeros(len(rows), np.bool_))
     columns: dict[str, Replace] = {}
-    shown = np.zeros(table.policy.rows, np.bool_)
-    shown[rows] = ~empty
+    visible = np.zeros(table.policy.rows, np.bool_)
+    visible[rows] = ~empty
     moved = _move_days(classes, owner, days, empty, known.shift)
     for date, new in zip(dates, moved, strict=True):
-        numbers = np.full(len(shown), np.nan)
+        numbers = np.full(len(visible), np.nan)
         numbers[rows] = np.where(empty, np.nan, new)
         columns[date.bound.name] = Replace(numbers_to_arrow(date, numbers, exact=False))
     for code in codes:
         numbers, texts, lost = code.label(steps)
-        values = pa.array(texts[np.where(shown, numbers, 0)].tolist(), pa.string())
+        values = pa.array(texts[np.where(visible, numbers, 0)].tolist(), pa.string())
         columns[code.attribute.bound.name] = Replace(values, as_stored=code.hierarchy is None)
     return ReleasedEvents(columns, tuple(_describe(known, int(empty.sum()), len(rows), steps)))
 
@@ -103,8 +103,8 @@ def leave_rare_empty(
     while True:
         rows = np.flatnonzero(~empty & ~blank)
         people = np.unique(owner[rows], return_inverse=True)[1]
-        shown_days, shown_codes = ([column[rows] for column in columns] for columns in (days, codes))
-        events = number_events(classes[rows], people, shown_days, shown_codes, known.days)
+        own_days, own_codes = ([column[rows] for column in columns] for columns in (days, codes))
+        events = number_events(classes[rows], people, own_days, own_codes, known.days)
         rare = choose_rare(events, known.k, known.known)
         if not len(rare):
             return blank
@@ -113,8 +113,8 @@ def leave_rare_empty(
 
 def _move_days(classes: Ints, owner: Ints, days: Sequence[Ints], empty: Mask, shift: int) -> Iterator[Ints]:
     """Yield the new days: a person's first one is near the mean of the class, the others keep their distance to it."""
-    shown = [np.where(empty, NO_DAY, day) for day in days]
-    first = find_first_days(owner, shown)
+    visible = [np.where(empty, NO_DAY, day) for day in days]
+    first = find_first_days(owner, visible)
     moving = first != NO_DAY
     group = np.zeros(len(first), np.int64)
     group[owner] = classes
@@ -122,7 +122,7 @@ def _move_days(classes: Ints, owner: Ints, days: Sequence[Ints], empty: Mask, sh
     sums = np.bincount(group[moving], first[moving], minlength=len(people))
     random = np.random.default_rng(secrets.randbits(128)).integers(-shift, shift + 1, len(first))
     start = np.floor(sums / people).astype(np.int64)[group] + random
-    for day in shown:
+    for day in visible:
         yield np.where(day == NO_DAY, 0, day - first[owner] + start[owner])
 
 

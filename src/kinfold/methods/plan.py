@@ -55,6 +55,9 @@ def plan(task: Task) -> Plan:
     if isinstance(task.table, Table) and task.method.people is not None:
         from kinfold.methods.people import expand_plan, reduce_to_people
 
+        if task.earlier is not None:
+            what = "the classes of earlier releases are of rows, and method.people forms classes of people"
+            raise PolicyError(what, fix="leave out the earlier releases, or method.people")
         people = reduce_to_people(task, task.table)
         return expand_plan(task, task.table, people, plan(people))
     method, reason = choose_method(task)
