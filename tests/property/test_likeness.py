@@ -86,6 +86,18 @@ def test_a_search_sees_a_miss_where_the_model_does(seed: int, limit: float) -> N
         assert missed.tolist() == model.failing(tally).tolist()
 
 
+@pytest.mark.parametrize("method", ["mdav", "t-merge"])
+@pytest.mark.parametrize("asked", [{"beta": 0.5}, {"beta": 0.4, "beta_kind": "enhanced"}, {"delta": 0.5}])
+def test_classes_that_miss_a_likeness_are_merged_until_none_does(asked: dict[str, Any], method: str) -> None:
+    chance = np.random.default_rng(0)  # exchanges alone do not repair these
+    table = pd.DataFrame({"age": chance.integers(20, 60, 400), "ill": chance.choice(["flu", "hiv", "cold"], 400)})
+    columns = {"age": {"role": "quasi"}, "ill": {"role": "confidential", **({"t": 0.5} if method == "t-merge" else {})}}
+    policy = {"privacy": {"k": 3, **asked}, "method": {"name": method}, "columns": columns}
+    release = kinfold.anonymize(table, policy)
+    assert release.verdict.holds
+    assert release.verdict.classes > 1
+
+
 def test_limits_are_compared_exactly() -> None:
     """A share that doubles keeps beta = 1, and does not keep delta = 1: that limit is strict."""
     tally = tally_labels(np.array([0, 0, 1, 1]), {"x": ["a", "b", "a", "c"]})

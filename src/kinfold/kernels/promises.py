@@ -213,6 +213,14 @@ def likeness_miss(p: Promises, r: int, size: int) -> float:
 
 
 @lean
+def gathered_miss(p: Promises, r: int, size: int) -> float:
+    """Return by how much the gathered codes miss a promise that reads one row of codes: all but the nested distance."""
+    if p.kind[r] == ORDERED:
+        return max(0.0, ordered_distance(p, p.row[r], size) - p.limit[r])
+    return likeness_miss(p, r, size) if p.kind[r] >= LIKENESS else frequency_miss(p, r, size)
+
+
+@lean
 def measure_miss(p: Promises, members: Rows, leaving: int, arriving: int) -> float:
     """Return by how much a class misses its promises, summed; 0 if it keeps them all.
 
@@ -220,20 +228,13 @@ def measure_miss(p: Promises, members: Rows, leaving: int, arriving: int) -> flo
     """
     total = 0.0
     for r in range(p.kind.size):
-        kind = p.kind[r]
-        if kind == NESTED:  # the mean over the levels of a hierarchy
+        if p.kind[r] == NESTED:  # the mean over the levels of a hierarchy
             distance = 0.0
             for row in range(p.row[r], p.row[r + 1]):
                 distance += equal_distance(p, row, gather_codes(p, row, members, leaving, arriving))
             total += max(0.0, distance / (p.row[r + 1] - p.row[r]) - p.limit[r])
             continue
-        size = gather_codes(p, p.row[r], members, leaving, arriving)
-        if kind == ORDERED:
-            total += max(0.0, ordered_distance(p, p.row[r], size) - p.limit[r])
-        elif kind >= LIKENESS:
-            total += likeness_miss(p, r, size)
-        else:
-            total += frequency_miss(p, r, size)
+        total += gathered_miss(p, r, gather_codes(p, p.row[r], members, leaving, arriving))
     return total
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from kinfold.kernels import promises
 from kinfold.kernels import records as mixed
 from kinfold.kernels.compiling import Floats, Ints, Rows, entry, lean
-from kinfold.kernels.promises import NESTED, ORDERED, Promises, equal_distance, frequency_miss, ordered_distance, sort
+from kinfold.kernels.promises import NESTED, Promises, equal_distance, gathered_miss, sort
 from kinfold.kernels.records import Mixed, centre_code, gap_between
 
 
@@ -60,15 +60,13 @@ def measure_class(p: Promises, c: Merger, g: int) -> float:
     """Return by how much a class misses its promises."""
     total = 0.0
     for r in range(p.kind.size):
-        if p.kind[r] == ORDERED:
-            total += max(0.0, ordered_distance(p, p.row[r], load_codes(p, c, p.row[r], g)) - p.limit[r])
-        elif p.kind[r] == NESTED:
+        if p.kind[r] == NESTED:
             mean = 0.0
             for row in range(p.row[r], p.row[r + 1]):
                 mean += equal_distance(p, row, load_codes(p, c, row, g))
             total += max(0.0, mean / (p.row[r + 1] - p.row[r]) - p.limit[r])
         else:
-            total += frequency_miss(p, r, load_codes(p, c, p.row[r], g))
+            total += gathered_miss(p, r, load_codes(p, c, p.row[r], g))
     return total
 
 

@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold import kernels
+from kinfold.errors import Unreachable
 from kinfold.methods.partition.geometry import build_curves, compute_cost, number_places, renumber, reorder_curves
 from kinfold.methods.partition.index import grow_trees, start_query_run
 from kinfold.methods.partition.mdav import mdav
@@ -223,6 +224,8 @@ class RepairRun:
                 limit = max(1, left // 4) if helpful else None
                 labels, merged = merge_classes(self.points, labels, self.requirements, limit=limit)
                 merges += merged
+                if not merged and not exchanges:  # a promise that merging does not see must not keep the loop alive
+                    raise Unreachable("the classes cannot be repaired", fix="relax the promises, or lower k")
                 left = int((measure_misses(self.requirements, labels) > 0).sum())
         return Repair(labels, self.failing, steps, merges)
 
