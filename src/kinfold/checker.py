@@ -13,8 +13,9 @@ exact arithmetic:
     r       the number of classes over the number of records; the share of records in classes that are too small
     delta   the largest |log2(q/p)| of these shares, infinite (null) if a class lacks a value
 
-If the table has surrogates of people, every promise is checked again with each person counted once in a class, and once
-for each value that they hold there.
+If the table has surrogates of households, their attributes must be the same for all members, and every class must have
+members of the promised number of households. If it has surrogates of people, every promise is checked again with each
+person counted once in a class, and once for each value that they hold there.
 
 An empty field is a missing value. It counts as a value: first in an order, with its own branch in a hierarchy. Numbers
 have a decimal comma, and formulas an apostrophe before them, if the certificate says so. The exit code is 0 if all
@@ -127,8 +128,25 @@ def judge(table: Mapping[str, Fields], certificate: Mapping[str, Any]) -> dict[s
         "alpha": {name: float(max(map(max_share, spreads[name]), default=0)) for name in confidential},
     }
     promises = [check_promise(p, sizes, spreads, distances) for p in certificate["promises"]]
-    people = [*judge_people(table, columns, certificate)]
+    people = [*judge_people(table, columns, certificate), *judge_households(table, columns, certificate)]
     return {"found": figures, "promises": promises, "people": people, "records": sum(sizes), "classes": len(sizes)}
+
+
+def judge_households(
+    table: Mapping[str, Fields], columns: Mapping[str, Any], certificate: Mapping[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """Yield the promise about households, if the table has their surrogates; raise if the members of one differ."""
+    entry = certificate["release"].get("households") or {}
+    name = entry.get("counted_by")
+    if name is None or columns.get(name, {}).get("role") != "surrogate":
+        return
+    for attribute in entry["attributes"]:
+        if len({*zip(table[name], table[attribute], strict=True)}) > len({*table[name]}):
+            raise InvalidTable(f"the members of a household differ in '{attribute}', an attribute of households")
+    quasi = [each for each, column in columns.items() if column["role"] == "quasi-identifier"]
+    fewest = min((len({table[name][row] for row in rows}) for rows in group_rows(table, quasi)), default=0)
+    for promise in entry["promises"]:
+        yield {**promise, "found": fewest, "holds": fewest >= promise["asked"]}
 
 
 def judge_people(
@@ -507,7 +525,8 @@ def _checksums_match(folder: Path, certificate: dict[str, Any]) -> bool:
 
 def _figures_match(report: Mapping[str, Any], certificate: Mapping[str, Any]) -> bool:
     """Return whether a certificate states the figures found, up to rounding of quotients."""
-    people = (certificate["release"].get("people") or {}).get("promises", ()) if report["people"] else ()
+    entries = [certificate["release"].get(key) or {} for key in ("people", "households")]
+    people = [promise for each in entries if each.get("surrogate") for promise in each["promises"]]
     stated = _list_figures(certificate, certificate["release"], people)
     pairs = zip_longest(stated, _list_figures(report, report, report["people"]), fillvalue=math.inf)
     return all(one == other or abs(one - other) <= 1e-9 * max(abs(other), 1) for one, other in pairs)

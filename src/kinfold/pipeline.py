@@ -34,18 +34,20 @@ from kinfold.policy.binding import bind
 from kinfold.policy.encoding import encode
 from kinfold.policy.events import separate_events
 from kinfold.policy.exact_values import describe_time_zones
+from kinfold.policy.households import fill_households, find_household_terms
 from kinfold.policy.model import Policy
 from kinfold.policy.preparation import PreparedTable, prepare
 from kinfold.policy.rule_checks import count_violations, describe_rule_counts
 from kinfold.policy.schema import add_policy_keywords, build_policy, collect_policy_values
 from kinfold.policy.surrogates import add_surrogates
 from kinfold.policy.table import Table
-from kinfold.policy.terms import build_release_terms, build_scopes, build_terms
+from kinfold.policy.terms import build_release_terms, build_terms
 from kinfold.progress import Progress, StageProgress, cancellable, nested_progress
 from kinfold.release.certificate import Certificate, read_policy_values
 from kinfold.release.inspection import check_folder, check_output_keys, check_table
 from kinfold.release.perturbation import add_perturbation
 from kinfold.release.release import Release
+from kinfold.release.removed_findings import add_removed_findings
 from kinfold.release.row_pairs import PairSources, drop_removed, pair_rows
 from kinfold.release.several_releases import (
     check_after,
@@ -57,12 +59,9 @@ from kinfold.tables import frames
 from kinfold.tables.column_names import require_header
 from kinfold.tables.databases.address import DatabaseAddress, parse_source
 from kinfold.tables.engine import Engine
-from kinfold.tables.queries import label_rows
-from kinfold.tables.recoding import Recoding
 from kinfold.tables.regions import CheckpointStore
 from kinfold.tables.schema import Role, Schema
 from kinfold.tables.source_form import SourceForm
-from kinfold.verification import judge_people
 from kinfold.verification import verify as check
 
 if TYPE_CHECKING:
@@ -127,7 +126,7 @@ def anonymize(
     released = engine.apply(prepared.frame, planned.recoding, schema)  # frame: the rows of the release
     report("verify", 0, 1)
     verdict = check(engine, released, table.terms)  # save() checks again, on the written file
-    verdict = _add_people_findings(verdict, table, released, planned).require()
+    verdict = add_removed_findings(verdict, table, released, planned.recoding).require()
     report("measure", 0, 1)
     tables = pair_tables(table, original, released, planned.recoding, large=planned.large, dominated=planned.dominated)
     measures = _measure(tables, table, prepared, verdict, planned)  # risk and loss
@@ -213,18 +212,6 @@ def _measure(tables: TablePair, table: Table, prepared: PreparedTable, verdict: 
         f"'{belief.column}' with a probability of {belief.posterior:.0%}; its class alone shows {belief.prior:.0%}"
     )
     return measures.with_risk("minimality", {"belief": belief.posterior, "by_class": belief.prior}, note)
-
-
-def _add_people_findings(verdict: Verdict, table: Table, released: Any, planned: Plan) -> Verdict:
-    """Add the findings about people, counted on the released rows with the person of each row."""
-    if table.person is None or verdict.problems or verdict.people:  # with surrogates they are counted from the rows
-        return verdict
-    engine, terms, person = table.engine, table.terms, table.person[planned.recoding.kept]
-    tuples = engine.tally(released, terms.quasi, {}).tuples
-    classes = label_rows(engine, released, Recoding(np.arange(verdict.classes, dtype=np.int32), {}, tuples)).labels
-    scopes = build_scopes(engine, released, terms, person)
-    assert scopes is not None  # noqa: S101  the table has people
-    return replace(verdict, people=judge_people(classes, scopes, terms))
 
 
 @add_policy_keywords()
@@ -357,12 +344,14 @@ def bind_table(
 ) -> tuple[PreparedTable, Schema, Table]:
     """Bind a policy to a frame; raise with every problem if it does not fit."""
     prepared = prepare(engine, original, policy, index)  # single values recoded: top, bottom, round_to, map
-    prepared = add_surrogates(engine, prepared, policy)  # other keys for people, if the policy releases them
+    household = find_household_terms(engine, prepared.frame, policy)
+    prepared = fill_households(engine, prepared, household)  # missing cells that other members show
+    prepared = add_surrogates(engine, prepared, policy)  # other keys for people and households, if they are released
     schema = engine.schema(prepared.frame)
     bound = bind(policy, schema, index=index)  # role and type of each column
     bound = separate_events(engine, prepared.frame, bound)  # whose attribute it is, if people stay together
     prepared, bound = perturb_table(engine, prepared, bound)  # random changes of columns: perturb
-    terms = build_terms(bound, engine, prepared.frame)  # the promises
+    terms = replace(build_terms(bound, engine, prepared.frame), household=household)  # the promises
     return prepared, engine.schema(prepared.frame), Table(engine, prepared.frame, bound, terms, prepared.mapped)
 
 

@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.errors import DataError, Problem, plural
-from kinfold.models import Finding, TCloseness
+from kinfold.models import Finding, KAnonymity, TCloseness
 from kinfold.models.known_events import NO_DAY, KnownEvents, find_first_days, find_least_match, number_events
 from kinfold.models.terms import ConfidentialColumn, Terms
 from kinfold.models.verdict import Verdict
 from kinfold.tables.schema import OrderedReading
 from kinfold.tables.tally import (
+    HOUSEHOLD_WORDS,
     JOINT_PEOPLE_WORDS,
     PEOPLE_WORDS,
     Scopes,
@@ -48,7 +49,8 @@ def verify(engine: TallyEngine, frame: Any, terms: Terms) -> Verdict:
     if not problems:
         try:
             verdict = judge(*_count_tallies(engine, frame, terms), terms)
-            return replace(verdict, people=tuple(_judge_released_people(engine, frame, terms)))
+            people = (*_judge_released_people(engine, frame, terms), *_judge_released_households(engine, frame, terms))
+            return replace(verdict, people=people, problems=tuple(_find_split_households(engine, frame, terms)))
         except DataError as error:  # values that cannot be parsed
             problems = error.problems
     records = engine.tally(frame, (), {}).records
@@ -166,6 +168,36 @@ def _read_days(values: NDArray[Any], name: str, form: str | None) -> NDArray[np.
     except ValueError:
         raise DataError(f"column '{name}' holds values that are not dates of events", fix="check the file") from None
     return np.array([NO_DAY if missing else days[text] for text, missing in zip(values, is_null(values), strict=True)])
+
+
+def judge_households(sizes: NDArray[np.int64], k: int) -> Finding:
+    """Return the finding that every class has members of at least k households."""
+    finding = KAnonymity(k).check(Tally({}, sizes))
+    return replace(finding, promise=f"{finding.promise}, {HOUSEHOLD_WORDS}")
+
+
+def _judge_released_households(engine: TallyEngine, frame: Any, terms: Terms) -> Iterator[Finding]:
+    household = terms.released_household
+    if household is not None and household.k is not None:
+        pairs = _count_once(engine.tally(frame, [*terms.quasi, household.column], {}), terms.quasi, {})
+        yield judge_households(pairs.sizes, household.k)
+
+
+def _find_split_households(engine: TallyEngine, frame: Any, terms: Terms) -> Iterator[Problem]:
+    """Yield attributes of households that differ between members, so that one member shows what another hides."""
+    household = terms.released_household
+    if household is not None:
+        number = len(engine.tally(frame, [household.column], {}))
+        for name in household.attributes:
+            yield from describe_split(name, len(engine.tally(frame, [household.column, name], {})) - number)
+
+
+def describe_split(name: str, more: int) -> list[Problem]:
+    """Return the problem that an attribute of households has more values than households; none if it has not."""
+    what = (
+        f"the members of a household differ in '{name}', which is an attribute of households ({more:,} values too many)"
+    )
+    return [Problem(what, "do not release this file")] if more else []
 
 
 def _count_once(tally: Tally, by: Sequence[str], spreads: Mapping[str, Spread]) -> Tally:

@@ -33,7 +33,8 @@ MODELS: dict[str, dict[str, Any]] = {
     "average": {"average_risk": 0.2},
     "share": {"risk_share": {"above": 0.3, "most": 0.2}},
 }
-OPTIONS = {**MODELS, "unit": {"unit": "pid"}, "joint": {"joint": True}}
+HOUSEHOLDS = {"household": {"household": "hid"}, "household_k": {"household": "hid", "household_k": 2}}
+OPTIONS = {**MODELS, "unit": {"unit": "pid"}, "joint": {"joint": True}, **HOUSEHOLDS}
 KINDS = {"ill": "equal", "wage": "ordered"}
 PARTITIONERS = [name for name in methods() if not generalizes(name) and not get_needs(name)]
 GENERALIZERS = [name for name in methods() if generalizes(name)]
@@ -55,14 +56,18 @@ def visits(seed: int, n: int = 72) -> pd.DataFrame:
     person = chance.integers(0, n // 3, n)
     again = chance.random(n) < 0.6
     ill = np.where(again, np.array(["flu", "hiv"])[person % 2], chance.choice(["flu", "hiv", "cold"], n))
-    age, town = chance.integers(20, 60, n), chance.choice(["a", "b"], n)
-    return pd.DataFrame({"pid": person, "age": age, "town": town, "ill": ill, "wage": chance.integers(1, 3, n)})
+    home = person // 3
+    age, town = chance.integers(20, 60, n), chance.choice(["a", "b"], n)[home]
+    return pd.DataFrame(
+        {"pid": person, "hid": home, "age": age, "town": town, "ill": ill, "wage": chance.integers(1, 3, n)}
+    )
 
 
 def policy(asked: dict[str, Any], method: str) -> dict[str, Any]:
     age = {"hierarchy": {"intervals": [10, 20, 40]}} if generalizes(method) else {}
     columns: dict[str, Any] = {
         "pid": {"role": "identifier"},
+        "hid": {"role": "identifier"},
         "age": {"role": "quasi", **age},
         "town": {"role": "quasi"},
     }
@@ -75,7 +80,7 @@ def policy(asked: dict[str, Any], method: str) -> dict[str, Any]:
 @pytest.mark.parametrize("options", EVERY, ids="-".join)
 def test_what_is_certified_is_what_the_definitions_say(options: tuple[str, ...]) -> None:
     asked = {key: value for name in options for key, value in OPTIONS[name].items()}
-    usable = PARTITIONERS + ([] if PEOPLE & {*options} else GENERALIZERS)
+    usable = PARTITIONERS + ([] if {*PEOPLE, *HOUSEHOLDS} & {*options} else GENERALIZERS)
     made = 0
     for seed in range(cases(1, 12)):
         table = visits(seed)
@@ -85,7 +90,9 @@ def test_what_is_certified_is_what_the_definitions_say(options: tuple[str, ...])
         except kinfold.Unreachable:
             continue
         made += 1
-        rows = release.frame.assign(pid=table.pid).to_dict("records")
+        released = release.frame.assign(pid=table.pid, hid=table.hid)
+        assert "household" not in asked or released.groupby("hid").town.nunique().max() == 1
+        rows = released.to_dict("records")
         expected = promises.found(rows, ["age", "town"], KINDS, asked)
         certified = {_place(each): each.found for each in (*release.verdict.findings, *release.verdict.people)}
         assert certified == pytest.approx(expected)
@@ -102,7 +109,10 @@ def test_methods_that_cannot_keep_a_promise_refuse_it(method: str, option: str) 
 
 
 def _place(finding: Any) -> tuple[str, str | None, str]:
-    words = next((each for each in (promises.KNOWING, promises.PEOPLE) if finding.promise.endswith(each)), "")
+    words = next(
+        (each for each in (promises.KNOWING, promises.PEOPLE, promises.HOUSEHOLDS) if finding.promise.endswith(each)),
+        "",
+    )
     return finding.model, finding.column, words
 
 

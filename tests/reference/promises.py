@@ -15,6 +15,7 @@ from reference import definitions
 
 Row = Mapping[str, Hashable]
 PEOPLE = ", each person counted once"
+HOUSEHOLDS = ", each household counted once"
 KNOWING = f"{PEOPLE}, given the other confidential columns"
 
 
@@ -29,6 +30,9 @@ def found(rows: Sequence[Row], quasi: Sequence[str], kinds: Mapping[str, str], p
     for words, held in counted.items():
         for model, value in risks([each.total() for each in held], privacy):
             answers[model, None, words] = value
+    if "household_k" in privacy:
+        homes = classes(rows, quasi, [privacy["household"]], once=True)
+        answers["k", None, HOUSEHOLDS] = min(map(definitions.size, homes))
     for name, kind in kinds.items():
         counts = {"": (known[name], False)} | ({PEOPLE: (list(quasi), True)} if unit else {})
         counts |= {KNOWING: (known[name], True)} if unit and joint else {}

@@ -275,8 +275,11 @@ def test_a_household_and_a_person_with_several_rows() -> None:
     one = [sex[(h * 7) % 3] for h in house]
     assert kinfold.profile(pa.table({"h": house, "sex": one})).unit == Unit("h", people=True)
     text = write_starter_policy(kinfold.profile(pa.table({"h": house, "sex": sex})))
-    assert '# unit = "h"' in text
     assert "unit" not in tomllib.loads(text)["privacy"]
+    assert tomllib.loads(text)["privacy"]["household"] == "h"
+    unnumbered = write_starter_policy(kinfold.profile(pa.table({"h": [None, *house[1:]], "sex": sex})))
+    assert "household" not in tomllib.loads(unnumbered)["privacy"]
+    assert '# household = "h"' in unnumbered
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ ARGUMENT_KEYS: Mapping[str, Mapping[str, Any]] = {  # by argument; the first one
     "strataVar": {"role": Role.OTHER},
 }
 ARGUMENT_NOTES = {
-    "hhId": "{}: a household; with privacy.unit = {} k counts households, not rows",
+    "hhId": "{}: a household; with privacy.household = {} its members show the same",
     "strataVar": "{}: kinfold has no strata; the role is other, released as it is: choose another",
     "ghostVars": "{}: kinfold has no ghost variables; give each a role",
 }

@@ -4,6 +4,7 @@
     risk.tau1, risk.tau2                see `singling_out`: with sampling weights
     risk.uniques                        {sample, zayatz, pitman}: with a population or sampling weights
     risk.above_threshold                {threshold, prosecutor, journalist or individual}: shares of the records
+    risk.household_max                  with privacy.household: see `formulas.attackers`
     risk.linkage_subsets                [{columns, linkage, bound}], bound = 1/k
     risk.linkage_untouched              {columns, linkage}
     loss.task                           {task, original, released, loss}: see `usefulness`
@@ -28,6 +29,7 @@ from kinfold.hierarchies import TOP
 from kinfold.measures.coverage import compute_gaps, find_extents
 from kinfold.measures.formulas.arrays import Floats, Ints, NotApplicable, group_rows
 from kinfold.measures.formulas.attackers import (
+    household_risk,
     individual_risk,
     journalist_risk,
     marketer_risk,
@@ -87,6 +89,17 @@ def read_sampling_weights(tables: TablePair, name: str) -> tuple[Floats, int]:
         raise NotApplicable(tables.rows)
     what = f"no column '{name}' for the sampling weights"
     raise DataError(what, fix="name a column of the release or of the original")
+
+
+def number_households(tables: TablePair, name: str) -> Ints:
+    """Return the number of the household of each released record: of the original, or its surrogate."""
+    sides = [(tables.original, tables.rows), (tables.released, None)]
+    for frame, rows in sides[not isinstance(tables.rows, np.ndarray) :]:
+        if name in frame.names:
+            texts = tables.engine.collect(frame, {name: None}).column(0).combine_chunks().dictionary_encode()
+            numbers = np.asarray(texts.indices.fill_null(-1).to_numpy(zero_copy_only=False), np.int64) + 1
+            return numbers[rows] if isinstance(rows, np.ndarray) else numbers
+    raise NotApplicable("the rows of the two tables are not paired, and the release has no surrogate of households")
 
 
 def _collect_people(pair: Pair, engine: Any, people: Any) -> Any:
@@ -200,7 +213,10 @@ def add_optional_measures(
     """Add the optional measures to the tables of risk and loss; `pair` has the quasi-identifiers, in any order."""
     risks, losses = measures
     seed = policy.request.method.seed
-    _add_outside_risks(options, tables, pair, risks)
+    chance = _add_outside_risks(options, tables, pair, risks)
+    if (household := policy.request.privacy.household) is not None:
+        number = partial(number_households, tables, household)
+        risks.write("household_max", lambda: float(household_risk(chance(), number()).max()))
     if options.linkage_subsets:
         k = int(np.bincount(pair().masked[pair().kept]).min())
         risks.write("linkage_subsets", lambda: link_subsets(_require_pair(tables, pair), risks, k, seed))
@@ -233,8 +249,10 @@ def _require_pair(tables: TablePair, pair: PairSource) -> Pair:
     return pair()
 
 
-def _add_outside_risks(options: MeasureOptions, tables: TablePair, pair: PairSource, table: MeasureTable) -> None:
-    """Add the risk from attackers who do not know whether a person is in the release."""
+def _add_outside_risks(
+    options: MeasureOptions, tables: TablePair, pair: PairSource, table: MeasureTable
+) -> Callable[[], Floats]:
+    """Add the risk from attackers who do not know whether a person is in the release; return the best known risk."""
     risks: dict[str, Callable[[], Floats]] = {"prosecutor": lambda: prosecutor_risk(_released_classes(pair))}
     people: Callable[[], int] | None = None
     if options.population is not None:
@@ -261,6 +279,7 @@ def _add_outside_risks(options: MeasureOptions, tables: TablePair, pair: PairSou
             "above_threshold",
             lambda: {"threshold": threshold} | {name: share_above(risk(), threshold) for name, risk in risks.items()},
         )
+    return list(risks.values())[-1]
 
 
 def _note_missing_weights(weights: tuple[Floats, int], table: MeasureTable) -> Floats:

@@ -46,7 +46,7 @@ from kinfold.methods.promises import (
     number_equal_classes,
 )
 from kinfold.methods.successive import describe_placement, place_people, separate_equal_classes
-from kinfold.methods.task import Plan, Records, Task
+from kinfold.methods.task import Plan, Task
 from kinfold.policy.encoding import Attribute
 from kinfold.policy.registry import Declaration
 from kinfold.tables.points import Labels
@@ -64,11 +64,12 @@ def microaggregate(task: Task, method: Declaration, reason: str) -> Plan:
         raise PolicyError(problems)
     selection = select_records(announce_duration(task, method, estimate_partition_seconds(method, task)), method)
     if task.earlier is None:
-        placed = make_classes(selection.task, method)
+        grouped, first_classes = _make_classes(selection.task, method)
     else:
-        selection, placed = _place_people(selection, method)
+        selection, first_classes = _place_people(selection, method)
+        grouped = selection.task
         task.may_suppress(len(selection.rows))  # or raise
-    classes, results, released = _average(selection.task, placed, selection.rules)
+    classes, results, released = _average(grouped, first_classes, selection.rules)
     labels = np.full(task.records, NO_CLASS, np.int32)
     labels[selection.rows] = classes.labels
     public = [*selection.public_notes, *describe_blanked(selection.attributes, released)]
@@ -82,7 +83,8 @@ def microaggregate(task: Task, method: Declaration, reason: str) -> Plan:
     count, records = int(classes.labels.max()) + 1, len(selection.rows)
 
     def count_classes(looser: Task) -> int:
-        return int(make_classes(replace(looser, checkpoints=NO_CHECKPOINTS), method, refine=False).labels.max()) + 1
+        looser = replace(looser, checkpoints=NO_CHECKPOINTS)
+        return int(_make_classes(looser, method, refine=False)[1].labels.max()) + 1
 
     notes += advise_on_closeness(selection.task, count, records, count_classes)
     notes += describe_heavy_records(classes.labels, selection.task.sampling_weights)
@@ -101,6 +103,15 @@ def microaggregate(task: Task, method: Declaration, reason: str) -> Plan:
         blocks=blocks,
         public_notes=tuple(public),
     )
+
+
+def _make_classes(task: Task, method: Declaration, *, refine: bool = True) -> tuple[Task, Classes]:
+    """Return the classes, and the task that is averaged over them."""
+    if task.households is None:
+        return task, make_classes(task, method, refine=refine)
+    from kinfold.methods.households import make_household_classes
+
+    return make_household_classes(task, method)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,9 +137,7 @@ def select_records(task: Task, method: Declaration) -> Selection:
     if len(rows) < task.k:
         what = f"k is {task.k}, but there are only {plural(len(rows), 'record')}"
         raise Unreachable(what, fix="lower k, or add records")
-    here = replace(task, table=Records(attributes, task.confidential, task.scopes, None, task.sampling_weights)).take(
-        rows
-    )
+    here = replace(task, table=task.to_records(attributes)).take(rows)
     aside, settled, rare = _set_aside_and_settle(method, here)
     if aside.any():
         discarded = plural(int(aside.sum()), "record was", "records were")
@@ -246,7 +255,12 @@ def average_classes(task: Task, labels: Labels) -> tuple[list[Attribute], Result
     """Average each attribute over each class, without edit rules."""
     attributes = blank_mixed_classes(task.attributes, labels)
     output, weights = task.policy.request.output, task.sampling_weights
-    return attributes, {a.bound.name: average_column(a, labels, output, weights) for a in attributes}
+    results = {a.bound.name: average_column(a, labels, output, weights) for a in attributes}
+    if task.households is not None:
+        from kinfold.methods.households import average_households
+
+        results |= average_households(task, attributes, labels)
+    return attributes, results
 
 
 def describe_heavy_records(labels: Labels, weights: NDArray[np.int64] | None) -> list[str]:

@@ -42,6 +42,7 @@ from kinfold.tables.schema import Role
 
 __all__ = ["Chooser", "Plan", "Task", "plan"]
 
+MAX_SUPPRESSED_MEMBERS = 100_000  # up to so many, records are treated one by one (`generalization`)
 MIN_ANNOUNCED_SECONDS = 10.0  # a shorter run does not announce its duration
 PROMISE_KERNELS = ("promises", "repair")  # for the promises of starter policies
 
@@ -113,7 +114,41 @@ def find_unmet_needs(method: Declaration, task: Task) -> list[Problem]:
     if method.objectives and task.method.objective not in method.objectives:
         what = f"the method '{method.name}' cannot search by {task.method.objective} (method.objective)"
         problems.append(Problem(what, f"choose {' or '.join(method.objectives)}"))
-    return problems
+    return [*problems, *_find_household_problems(method, task)]
+
+
+def _find_household_problems(method: Declaration, task: Task) -> Iterator[Problem]:
+    """Yield what cannot be done if the members of a household must show the same."""
+    request, quasi = task.policy.request, task.policy.with_role(Role.QUASI)
+    if request.privacy.household is None:
+        return
+    where = "with privacy.household"
+    suppressing = method.family == "generalize" and any(column.suppressed for column in quasi)
+    if method.splits_households:
+        what = f"the method '{method.name}' cannot be used {where}: {method.splits_households}"
+        yield Problem(what, f'{_suggest_method()} with average = "generalize"')
+    if suppressing and task.has_promises:
+        what = f"the method '{method.name}' keeps only k {where}, and the policy has other promises"
+        yield Problem(what, f'{_suggest_method()} with average = "suppress"')
+    if suppressing and task.records > MAX_SUPPRESSED_MEMBERS:
+        what = f"the method '{method.name}' takes at most {MAX_SUPPRESSED_MEMBERS:,} records {where}"
+        yield Problem(what, f'{_suggest_method()} with average = "suppress"')
+    if method.family == "generalize" and task.starred:
+        what = f'output.suppressed = "star" {where}: another member of the household shows what is starred'
+        yield Problem(what, "leave it out: such records are dropped")
+    if request.privacy.average_risk is not None or request.privacy.risk_share is not None:
+        what = f"privacy.average_risk and risk_share {where}: they are about all classes, which are made house by house"
+        yield Problem(what, "leave them out, or raise k")
+    if task.earlier is not None:
+        what = f"earlier releases {where}: people keep their earlier classes one by one, not with their household"
+        yield Problem(what, "leave out --after")
+    if request.method.refine == "exact":
+        yield Problem(f'method.refine = "exact" {where}: classes are not of one table', 'use refine = "auto"')
+    for column in (each for each in quasi if each.request.missing in ("separate", "drop")):
+        what = f'columns.{column.name}.missing = "{column.request.missing}" {where} would treat members apart'
+        yield Problem(what, 'choose missing = "mean", or leave out the records first')
+    if any(rule.repair for rule in request.rules):
+        yield Problem(f"[[rules]] with repair = true {where}: a repair would treat members apart", "leave repair out")
 
 
 def _check_need(need: Need, method: Declaration, task: Task) -> Iterator[Problem]:
@@ -125,6 +160,8 @@ def _check_need(need: Need, method: Declaration, task: Task) -> Iterator[Problem
     if need == "one number" and len(quasi) > 1:
         fix = f"choose {get_default_method().name}, or give the others another role"
         yield Problem(f"{what} takes one quasi-identifier, and the policy has {len(quasi)}", fix)
+    if need == "rows" and privacy.household_k is not None:
+        yield Problem(f"{what} cannot count households (privacy.household_k)", _suggest_method())
     if need == "rows" and (privacy.unit is not None or privacy.joint or task.scope_models is not None):
         yield Problem(f"{what} cannot keep promises about people (privacy.unit) or joint ones", _suggest_method())
     for column in quasi:

@@ -3,6 +3,7 @@
     unit     every promise counts each person once in a class, however many rows they have there
     joint    a promise about one confidential column must hold for a recipient who knows the others as well
     both     and also with each person counted once among the rows that share the other columns
+    household_k  a class has members of at least so many households
 
 `tables.tally.Scopes` defines the counts, for the checker as well. A search cannot steer by these promises: classes
 that miss one are merged with their nearest class until none does. One class of all records keeps every promise about
@@ -40,15 +41,17 @@ LOOSER_FACTORS = (1.5, 2.0, 3.0)  # times t: from a small step to a different pr
 
 def make_scope_check(task: Task) -> FailingClasses | None:
     """Return a function that marks classes that miss a promise about people or a joint one; None without such."""
-    scopes = task.scopes
-    if scopes is None:
+    scopes, households, k = task.scopes, task.households, task.policy.request.privacy.household_k
+    if scopes is None and (households is None or k is None):
         return None
 
     def mark_failing(labels: Labels) -> NDArray[np.bool_]:
         failing = np.zeros(int(labels.max()) + 1, np.bool_)
-        for model in task.scope_models or task.models:
-            for scope in scopes.for_column(labels, model.column):
+        for model in (task.scope_models or task.models) if scopes is not None else ():
+            for scope in scopes.for_column(labels, model.column):  # type: ignore[union-attr]
                 failing[scope.owner[model.failing(scope.tally)]] = True
+        if households is not None and k is not None:
+            failing |= households.count(labels) < k
         return failing
 
     return mark_failing

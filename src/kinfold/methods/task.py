@@ -17,6 +17,7 @@ from kinfold.methods.partition.requirement import Requirement
 from kinfold.models import Model, TCloseness, to_class_models
 from kinfold.policy.binding import BoundPolicy
 from kinfold.policy.encoding import Attribute, build_points, count_records
+from kinfold.policy.households import Households
 from kinfold.policy.model import Method
 from kinfold.policy.table import Table, Tuples
 from kinfold.progress import Progress, no_progress
@@ -39,6 +40,7 @@ class Records:
     scopes: Scopes | PersonScopes | None = None
     table_requirements: Sequence[Requirement] | None = None  # of a block: the promises of the whole table
     sampling_weights: NDArray[np.int64] | None = None  # if averages are weighted
+    households: Households | None = None  # whose members show the same
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +101,11 @@ class Task:
     def sampling_weights(self) -> NDArray[np.int64] | None:
         """The sampling weight of every record, in units of its last decimal, if averages are weighted."""
         return self.table.sampling_weights
+
+    @property
+    def households(self) -> Households | None:
+        """The household of every record, if the members of a household show the same."""
+        return self.table.households
 
     @property
     def tuples(self) -> Tuples:
@@ -186,9 +193,14 @@ class Task:
         confidential = {name: values[rows] for name, values in self.confidential.items()}
         scopes = None if self.scopes is None else self.scopes.take(rows)
         weights = None if self.sampling_weights is None else self.sampling_weights[rows]
+        households = None if self.households is None else self.households.take(rows)
         earlier = None if self.earlier is None else self.earlier.take(rows)
-        records = Records(attributes, confidential, scopes, sampling_weights=weights)
+        records = Records(attributes, confidential, scopes, None, weights, households)
         return replace(self, table=records, earlier=earlier)
+
+    def to_records(self, attributes: Sequence[Attribute]) -> Records:
+        """Return every record with these attributes."""
+        return Records(attributes, self.confidential, self.scopes, None, self.sampling_weights, self.households)
 
     def take_block(self, rows: NDArray[np.intp], required: Sequence[Requirement]) -> Task:
         """Return the task over a block, without callbacks, so that it can be pickled; its reference is the table."""

@@ -66,6 +66,15 @@ class ConfidentialColumn:
         return Spread(spread.group, number[spread.code], spread.count, spread.values[order])
 
 
+@dataclass(frozen=True)
+class HouseholdTerms:
+    """The column that names households, what all members of one show alike, and how many share a class."""
+
+    column: str
+    attributes: tuple[str, ...] = ()
+    k: int | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Terms:
     """The columns of a release, and the promises about them."""
@@ -79,6 +88,7 @@ class Terms:
     unit: str | None = None  # the column that names people, if k, l and t count people instead of rows
     surrogates: tuple[str, ...] = ()  # columns that the release holds with surrogates
     events: KnownEvents | None = None  # what others know about the events of a person
+    household: HouseholdTerms | None = None  # of a table of households
 
     @property
     def counted_by(self) -> str | None:
@@ -87,5 +97,11 @@ class Terms:
 
     @property
     def unchecked_unit(self) -> str | None:
-        """The column that names people, if a release does not have it."""
-        return None if self.unit in self.surrogates else self.unit
+        """The column that names people or households, if a release does not have it."""
+        named = (self.unit, self.household.column if self.household else None)
+        return next((name for name in named if name is not None and name not in self.surrogates), None)
+
+    @property
+    def released_household(self) -> HouseholdTerms | None:
+        """What belongs to households, if the release has their surrogates."""
+        return self.household if self.household and self.household.column in self.surrogates else None

@@ -149,7 +149,8 @@ def bind(policy: Policy, schema: Schema, *, released: bool = False, index: Colle
         problems.append(Problem("no column has the role 'quasi-identifier'", fix))
     problems += _check_unit(policy, schema)
     if not released:
-        problems += [*_check_people(policy), *_check_weights(policy, schema), *_check_regrouped(policy, schema)]
+        problems += [*_check_people(policy), *_check_household(policy, schema)]
+        problems += [ *_check_weights(policy, schema), *_check_regrouped(policy, schema)]
     columns = tuple(_bind_column(column, policy) for column in schema)
     checked = tuple(c for c in columns if c.in_policy and not (released and c.role is Role.QUASI))
     problems += [problem for column in checked for problem in _find_conflicts(column)]
@@ -232,8 +233,8 @@ def _check_unit(policy: Policy, schema: Schema) -> Iterator[Problem]:
     unit, output = policy.privacy.unit, policy.output
     if output.surrogate_secret is not None and not output.surrogate:
         yield Problem("output.surrogate_secret is set, but output.surrogate is not", "set output.surrogate = true")
-    if output.surrogate and unit is None:
-        yield Problem("output.surrogate: no column identifies people", "name it: privacy.unit")
+    if output.surrogate and unit is None and policy.privacy.household is None:
+        yield Problem("output.surrogate: no column identifies people", "name it: privacy.unit or privacy.household")
     if output.surrogate and output.order == "kept":
         what = "output.surrogate: rows in the order of the source can show whose surrogate is whose"
         yield Problem(what, "leave out output.order (--keep-order)")
@@ -253,6 +254,29 @@ def _check_people(policy: Policy) -> Iterator[Problem]:
         yield Problem("privacy.events_known is for people together", 'set method.people = "together"')
     if policy.method.people is not None and policy.privacy.unit is None:
         yield Problem("method.people: no column identifies people", "name it: privacy.unit")
+
+
+def _check_household(policy: Policy, schema: Schema) -> Iterator[Problem]:
+    name = policy.privacy.household
+    if policy.privacy.household_k is not None and name is None:
+        yield Problem("privacy.household_k is set, but privacy.household is not", "name the column of households")
+    for column in (key for key, each in policy.columns.items() if each.household is not None):
+        if name is None or policy.columns[column].role is not Role.QUASI:
+            what = f"columns.{column}: 'household' is for quasi-identifiers of a policy with privacy.household"
+            yield Problem(what, "leave it out")
+    if name is None:
+        return
+    if policy.method.people is not None:
+        what = (
+            "method.people with privacy.household: rows of people and members of households cannot both stay together"
+        )
+        yield Problem(what, "leave out one of them")
+    if name not in schema:
+        what = f"privacy.household: no column '{name}'{suggest_name(name, schema.names)}"
+        yield Problem(what, "name the column that identifies households")
+    elif not (policy.columns[name].removed if name in policy.columns else policy.output.others == "drop"):
+        what = f"privacy.household: '{name}' identifies households, and would be released"
+        yield Problem(what, f"give [columns.{format_toml_key(name)}] the role identifier")
 
 
 def _check_weights(policy: Policy, schema: Schema) -> Iterator[Problem]:

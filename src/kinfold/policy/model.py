@@ -149,6 +149,8 @@ class Privacy(Section):
     events_known: Annotated[Integer, Field(ge=1)] | None = None  # people together: events that an attacker knows
     days_known: Annotated[Integer, Field(ge=0)] = 1  # length of the periods in which they know dates; 0: not at all
     joint: StrictBool = False
+    household: str | None = None  # a column that names households: their members show the same
+    household_k: Annotated[Integer, Field(ge=2)] | None = None
 
 
 class Method(Section):
@@ -261,6 +263,7 @@ class ColumnPolicy(Section):
     round_to: Positive | None = None  # values become multiples of it
     map: ValueMap | None = None  # old values to new ones; order and hierarchy name the new ones
     calibrate: Annotated[Texts, BeforeValidator(wrap_in_list, json_schema_input_type=str | tuple[str, ...])] = ()
+    household: StrictBool | None = None  # the same for all members of a household; None: as the data are
     tolerance: Share = 0.001  # calibrate: the largest deviation of a total, as a share of it
     perturb: Perturbation | None = None  # after them: at random, without a promise
 
@@ -405,12 +408,12 @@ class Policy(Section):
     @property
     def surrogates(self) -> tuple[str, ...]:
         """The columns that are released with surrogates in the place of their values."""
-        named = (self.privacy.unit,) if self.output.surrogate else ()
-        return tuple(name for name in named if name is not None)
+        named = (self.privacy.unit, self.privacy.household) if self.output.surrogate else ()
+        return tuple(dict.fromkeys(name for name in named if name is not None))
 
     def expect_surrogates(self, names: Sequence[str]) -> Policy:
         """Return the policy for a release in which these columns have surrogates."""
-        if self.privacy.unit not in names:
+        if not {self.privacy.unit, self.privacy.household} & {*names}:
             return self
         return self.model_copy(update={"output": self.output.model_copy(update={"surrogate": True})})
 

@@ -68,6 +68,7 @@ class Declaration:
     average: str = ""  # default average, if not that of the family
     cost: tuple[float, float] = (1.0, 1.5)  # partition: seconds for 100,000 x 8 at k = 10, and exponent
     whole_table: bool = False  # generalize: keeps promises about the table as a whole, not only about each class
+    splits_households: str = ""  # why members of one household would show different values; empty: they do not
     by_record: bool = False  # generalize: the domain has a row for each record, not for each tuple
 
     def __post_init__(self) -> None:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from kinfold.models.terms import Terms
 from kinfold.policy.binding import BoundColumn, BoundPolicy
 from kinfold.policy.encoding import Attribute, CategoricalAttribute, encode
+from kinfold.policy.households import Households, number_households
 from kinfold.policy.terms import build_scopes, collect_confidential, collect_weights, number_people
 from kinfold.tables.engine import Engine
 from kinfold.tables.queries import label_rows
@@ -97,6 +98,11 @@ class Table:
         if not self.policy.request.output.weighted or name is None:
             return None
         return collect_weights(self.engine, self.frame, self.policy[name].column)[0]
+
+    @cached_property
+    def households(self) -> Households | None:
+        """The household of each record, if the members of a household show the same."""
+        return number_households(self.engine, self.frame, self.terms)
 
     @cached_property
     def person(self) -> NDArray[np.int64] | None:

@@ -28,7 +28,7 @@ from kinfold.models import (
     TCloseness,
 )
 from kinfold.models.known_events import KnownEvents
-from kinfold.models.terms import ConfidentialColumn, Terms
+from kinfold.models.terms import ConfidentialColumn, HouseholdTerms, Terms
 from kinfold.policy.binding import BoundColumn, BoundPolicy, bind
 from kinfold.policy.encoding import build_hierarchy, encode, locate_values, require_known_categories
 from kinfold.policy.events import mark_events
@@ -89,7 +89,8 @@ def build_release_terms(policy: Policy, engine: Engine, frame: Any) -> Terms:
     removed = tuple(name for name, column in policy.columns.items() if column.removed and name not in surrogates)
     kept = {name: column for name, column in policy.columns.items() if not column.removed}
     output = policy.output.model_copy(update={"others": "release", "surrogate": False, "surrogate_secret": None})
-    rows = policy.privacy.model_copy(update={"unit": None})  # a release cannot count people
+    hidden = {"unit": None, "household": None, "household_k": None}
+    rows = policy.privacy.model_copy(update=hidden)  # a release cannot count people
     columns = {name: column for name, column in kept.items() if name in schema}
     request = policy.model_copy(update={"columns": columns, "output": output, "privacy": rows})
     bound = mark_events(engine, frame, bind(request, schema, released=True), policy.surrogates)
@@ -100,7 +101,16 @@ def build_release_terms(policy: Policy, engine: Engine, frame: Any) -> Terms:
     dropped = unnamed if policy.output.others == "drop" else ()
     released = unnamed if policy.output.others == "release" else ()
     other, removed = (*named, *released, *absent), (*removed, *dropped)
-    return replace(terms, other=other, removed=removed, unit=policy.privacy.unit, surrogates=surrogates)
+    unit, household = policy.privacy.unit, _read_household(policy, terms.quasi)
+    return replace(terms, other=other, removed=removed, unit=unit, household=household, surrogates=surrogates)
+
+
+def _read_household(policy: Policy, quasi: Sequence[str]) -> HouseholdTerms | None:
+    """Return what belongs to households by the policy alone: columns that say so."""
+    if policy.privacy.household is None:
+        return None
+    attributes = tuple(name for name in quasi if name in policy.columns and policy.columns[name].household)
+    return HouseholdTerms(policy.privacy.household, attributes, policy.privacy.household_k)
 
 
 def _build_models(policy: BoundPolicy, confidential: Sequence[ConfidentialColumn]) -> tuple[Model, ...]:

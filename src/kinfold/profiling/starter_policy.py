@@ -30,7 +30,7 @@ column is generalized: by method = "lattice" and similar methods, or with averag
 T_COMMENT = "a number: the distribution in each class differs from the whole table by at most this, 0 to 1"
 L_COMMENT = "a category: each class has at least this many different values"
 IF_CONFIDENTIAL = "if it is confidential; "
-HOUSEHOLD_COMMENT = "several rows share each value, like the people of a household: with this line k counts households"
+HOUSEHOLD_COMMENT = "several rows share each value, like the people of a household: its members show the same"
 PolicyWriter: TypeAlias = Callable[[str], str]  # returns a policy, given the folder of its hierarchies
 
 OTHERS_KEY = "output.others"
@@ -139,8 +139,21 @@ def _write_privacy(profile: Profile, keys: Mapping[str, Any]) -> Table:
     if profile.unit is not None and profile.unit.people:
         _add_key(table, "unit", profile.unit.column, "a person has several rows: k counts people, not rows")
     elif profile.unit is not None:
-        table.add(tomlkit.comment(f"unit = {tomlkit.item(profile.unit.column).as_string()}  # {HOUSEHOLD_COMMENT}"))
+        if _keeps_households(profile, profile.unit.column):
+            _add_key(table, "household", profile.unit.column, HOUSEHOLD_COMMENT)
+        else:
+            name = tomlkit.item(profile.unit.column).as_string()
+            table.add(tomlkit.comment(f"household = {name}  # {HOUSEHOLD_COMMENT}; it needs every number"))
     return table
+
+
+def _keeps_households(profile: Profile, household: str) -> bool:
+    """Whether every member has a household, and no quasi-identifier has missing numbers, which would part members."""
+    columns = {column.name: column for column in profile.columns}
+    protected = [column for column in columns.values() if column.role == Role.QUASI]
+    parted = any(column.missing and column.kind in (Kind.CONTINUOUS, Kind.DATE) for column in protected)
+    known = columns[household]
+    return not known.missing and not parted and known.role in (Role.IDENTIFIER, Role.REMOVE)
 
 
 def _write_review(questions: Sequence[OpenQuestion]) -> Table:

@@ -20,13 +20,14 @@ from kinfold.errors import DataError, KinfoldError, Problem, VerifyError
 from kinfold.hierarchies import build_from_rows
 from kinfold.models import KAnonymity, Model, TCloseness
 from kinfold.models.known_events import KnownEvents
-from kinfold.models.terms import ConfidentialColumn, Terms
+from kinfold.models.terms import ConfidentialColumn, HouseholdTerms, Terms
 from kinfold.models.verdict import Verdict
 from kinfold.policy.binding import BoundColumn, BoundPolicy
 from kinfold.policy.perturbation import PerturbationKind
 from kinfold.policy.review import Review
 from kinfold.tables.schema import SURROGATE, Kind, Role
 from kinfold.tables.source_form import ReleasedForm
+from kinfold.tables.tally import HOUSEHOLD_WORDS
 
 CERTIFICATE_FORMAT = 2
 
@@ -113,6 +114,10 @@ class _CertificatePeople(_CertificatePart):
     promises: tuple[_CertificateFigure, ...]
 
 
+class _CertificateHouseholds(_CertificatePeople):
+    attributes: tuple[str, ...]
+
+
 class _CertificateRelease(_CertificateFile):
     order: Literal["sorted", "kept"]
     separator: Annotated[str, Field(pattern=r"^[,;|:^~!#&\t ]$")] | None = None
@@ -121,6 +126,7 @@ class _CertificateRelease(_CertificateFile):
     records: Count
     classes: Count
     people: _CertificatePeople | None = None
+    households: _CertificateHouseholds | None = None
     within: NonNegative | None = None
     blocks: Count | None = None
 
@@ -232,17 +238,23 @@ def describe_terms(terms: Terms, verdict: Verdict) -> dict[str, Any]:
 
 
 def describe_people(terms: Terms, verdict: Verdict, *, keyed: bool = False) -> dict[str, Any]:
-    """Return the figures about people with the key of a certificate, if there are any."""
-    if not verdict.people:
-        return {}
-    figures = [{"promise": f.promise, "asked": f.asked, "found": f.found} for f in verdict.people]
-    events = terms.events
+    """Return the figures about people and about households with the keys of a certificate, if there are any."""
+    figures: dict[bool, list[dict[str, Any]]] = {False: [], True: []}
+    for f in verdict.people:
+        figures[f.promise.endswith(HOUSEHOLD_WORDS)].append({"promise": f.promise, "asked": f.asked, "found": f.found})
     checked: dict[str, Any] = {"checked": "before that column was removed"}
-    if terms.counted_by is not None:
+    if terms.surrogates:
         checked = {"checked": "on the file", "surrogate": "keyed" if keyed else "random"}
-    if events is not None:
-        checked["events"] = {"known": events.known, "days": events.days, "shift": events.shift}
-    return {"people": {"counted_by": terms.unit, **checked, "promises": figures}}
+    entries: dict[str, Any] = {}
+    if figures[False]:
+        events = terms.events
+        known = {"known": events.known, "days": events.days, "shift": events.shift} if events is not None else None
+        more = {"events": known} if known is not None else {}
+        entries["people"] = {"counted_by": terms.unit, **checked, **more, "promises": figures[False]}
+    if terms.household is not None:
+        household = {"counted_by": terms.household.column, "attributes": list(terms.household.attributes)}
+        entries["households"] = {**household, **checked, "promises": figures[True]}
+    return entries
 
 
 def check_shape(certificate: Certificate) -> None:
@@ -260,11 +272,12 @@ def check_shape(certificate: Certificate) -> None:
         problems.append(Problem("the certificate promises no k-anonymity", "do not rely on it"))
     if not any(column["role"] == Role.QUASI and "of" not in column for column in columns):
         problems.append(Problem("the certificate names no quasi-identifier", "do not rely on it"))
-    counted = (certificate.content["release"].get("people") or {}).get("counted_by")
-    surrogates = [column["name"] for column in columns if column["role"] == SURROGATE]
-    if any("of" in column for column in columns) != bool((content["release"].get("people") or {}).get("events")):
+    entries = [content["release"].get(key) or {} for key in ("people", "households")]
+    counted = {entry.get("counted_by") for entry in entries}
+    surrogates = {column["name"] for column in columns if column["role"] == SURROGATE}
+    if any("of" in column for column in columns) != bool(entries[0].get("events")):
         problems.append(Problem("the certificate does not say what others know about events", "do not rely on it"))
-    if surrogates and counted not in surrogates:
+    if not surrogates <= counted:
         problems.append(Problem("the certificate has a surrogate, but counts no people by it", "do not rely on it"))
     if len({*names}) < len(names):
         problems.append(Problem("the certificate names a column twice", "do not rely on it"))
@@ -289,6 +302,7 @@ def read_terms(certificate: Certificate) -> Terms:
         models=promises,
         joint=certificate.content["joint"],
         unit=people.get("counted_by"),
+        household=_read_household(certificate.content["release"].get("households")),
         surrogates=tuple(c["name"] for c in columns if c["role"] == SURROGATE),
         events=_read_events(people.get("events"), columns, promises),
     )
@@ -306,6 +320,13 @@ def _read_events(entry: Any, columns: Sequence[Mapping[str, Any]], promises: Seq
     return KnownEvents(k, entry["known"], codes, names, formats, entry["days"], entry["shift"])
 
 
+def _read_household(entry: Mapping[str, Any] | None) -> HouseholdTerms | None:
+    if entry is None:
+        return None
+    k = next((int(promise["asked"]) for promise in entry["promises"]), None)
+    return HouseholdTerms(entry["counted_by"], tuple(entry["attributes"]), k)
+
+
 def read_form(entry: Mapping[str, Any]) -> ReleasedForm:
     """Return the format of a released file from its entry in the certificate."""
     quoted = entry.get("quoted", False)
@@ -318,6 +339,9 @@ def read_policy_values(certificate: Certificate) -> dict[str, Any]:
     terms, privacy = read_terms(certificate), {}
     if terms.counted_by is not None:
         columns, privacy = {terms.counted_by: {"role": str(Role.IDENTIFIER)}}, {"unit": terms.counted_by}
+    if terms.released_household is not None:
+        columns[terms.released_household.column] = {"role": str(Role.IDENTIFIER)}
+        privacy["household"] = terms.released_household.column
     for entry in (each for each in certificate.content["columns"] if each["role"] != SURROGATE and "of" not in each):
         keys = {key: entry[key] for key in ("role", "type", "distance", "order") if key in entry}
         columns[entry["name"]] = keys | ({"hierarchy": {"levels": entry["hierarchy"]}} if "hierarchy" in entry else {})

@@ -101,7 +101,7 @@ def _write_table(release: Release, target: TargetTable) -> None:
     checksum = release.engine.write(release.released, target, release.output_schema, ordered=ordered)
     with DuckDB() as engine:
         frame = engine.read(target.rows)
-        people = release.terms.counted_by is not None
+        people = bool(release.terms.surrogates)
         figures = get_figures(verify(engine, frame, release.terms).require(), people=people)
         unchanged = frame.checksum == checksum and figures_agree(figures, get_figures(release.verdict, people=people))
     if not unchanged:
@@ -151,7 +151,7 @@ def _certify_file(release: Release, file: Path, documents: Sequence[Path], *, tw
 def _build_certificate(release: Release, engine: Engine, frame: Any, documents: Sequence[Path]) -> Certificate:
     """Verify the written file, compare the figures with those of the rows in memory, and return the certificate."""
     verdict = verify(engine, frame, release.terms).require()
-    people = release.terms.counted_by is not None
+    people = bool(release.terms.surrogates)
     if not figures_agree(get_figures(verdict, people=people), get_figures(release.verdict, people=people)):
         what = "the figures of the file are not those of the rows before they were written"
         raise VerifyError(what, fix="nothing was released; please report this")

@@ -92,7 +92,7 @@ def _check_rows(public: Path, certificate: Certificate, engine: Engine, frame: A
     verdict = verify(engine, frame, terms)
     _require_certified_figures(verdict, certificate)
     if twice:
-        require_agreement(verdict, checker.check_release(public), people=terms.counted_by is not None)
+        require_agreement(verdict, checker.check_release(public), people=bool(terms.surrogates))
     return verdict
 
 
@@ -111,7 +111,7 @@ def check_table(source: Any, frame: Any, verdict: Verdict, terms: Terms) -> None
     release |= {"records": verdict.records, "classes": verdict.classes, "quoted": form.quoted}
     release |= describe_people(terms, verdict)
     content = {**describe_terms(terms, verdict), "release": release}
-    require_agreement(verdict, checker.check_table(Path(source), content), people=terms.counted_by is not None)
+    require_agreement(verdict, checker.check_table(Path(source), content), people=bool(terms.surrogates))
 
 
 def check_output_keys(verdict: Verdict, engine: Engine, frame: Any, policy: Policy) -> Verdict:
@@ -213,9 +213,10 @@ def _require_certified_figures(verdict: Verdict, certificate: Certificate) -> No
     content = certificate.content
     certified = {"found": content["found"], "promises": [_get_promise_figures(each) for each in content["promises"]]}
     certified |= {key: content["release"][key] for key in ("records", "classes")}
-    people = read_terms(certificate).counted_by is not None
+    people = bool(read_terms(certificate).surrogates)
     if people:
-        certified |= {"people": [_get_promise_figures(each) for each in content["release"]["people"]["promises"]]}
+        entries = [content["release"].get(key) or {"promises": ()} for key in ("people", "households")]
+        certified |= {"people": [_get_promise_figures(each) for entry in entries for each in entry["promises"]]}
     if not verdict.problems and not figures_agree(get_figures(verdict, people=people), certified):
         fix, findings = "do not use this file", (*verdict.findings, *verdict.people)
         failed = [Problem(finding.promise + " does not hold", fix) for finding in findings if not finding.holds]

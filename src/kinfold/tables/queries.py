@@ -93,6 +93,23 @@ def replace_categories(engine: Engine, frame: Any, name: str, make_text: Callabl
     return engine.apply(frame, recoding, engine.schema(frame))
 
 
+def fill_from_group(engine: Engine, frame: Any, by: str, names: Sequence[str]) -> tuple[Any, dict[str, int]]:
+    """Return a frame whose missing cells have the first value in the rows with the same value of `by`; count them."""
+    columns: dict[str, Treatment] = dict.fromkeys(frame.names, Keep())
+    counts, groups = {}, number_texts(engine, frame, by) if names else np.empty(0, np.int64)
+    for name in names:
+        values = engine.collect(frame, {name: StoredValues()}).column(0).combine_chunks()
+        filled = np.flatnonzero(np.asarray(values.is_valid()))
+        place = np.full(int(groups.max()) + 1, -1)
+        place[groups[filled[::-1]]] = filled[::-1]
+        if cells := int((place[groups] >= 0).sum()) - len(filled):
+            columns[name] = Replace(values.take(pa.array(place, mask=place < 0)))
+            counts[name] = cells
+    if not counts:
+        return frame, {}
+    return engine.apply(frame, Recoding(groups.astype(np.int32), columns), engine.schema(frame)), counts
+
+
 def collect_rows(engine: Engine, frame: Any, schema: Schema | None = None) -> Any:
     """Return every column as Arrow: as stored, or, given a schema, in the type of its values."""
     return engine.collect(frame, {name: StoredValues(schema.get(name) if schema else None) for name in frame.names})

@@ -154,6 +154,7 @@ def _number_values(column: Values) -> tuple[Values, Ints]:
 
 
 PEOPLE_WORDS = "each person counted once"
+HOUSEHOLD_WORDS = "each household counted once"
 JOINT_PEOPLE_WORDS = f"{PEOPLE_WORDS}, given the other confidential columns"
 
 

@@ -83,6 +83,8 @@ def _find_gathering_reasons(task: Task, method: Declaration) -> Iterator[str]:
         yield "promises about people, and joint ones, are kept over the whole table"
     if task.policy.rules:
         yield "edit rules are kept over the whole table"
+    if request.privacy.household is not None:
+        yield "households are kept together over the whole table"
     if request.output.weighted or any(c.request.regrouped for c in task.policy.columns):
         yield "sampling weights are counted over the whole table"
     if request.output.preserve == "variance":

@@ -46,12 +46,14 @@ from kinfold.methods.generalize.mingen_cell import (
 )
 from kinfold.methods.generalize.patterns import assign_patterns, open_classes, split_movable
 from kinfold.methods.generalize.result import SearchResult
+from kinfold.models import KAnonymity
 from kinfold.policy.registry import Declaration
 from kinfold.progress import Progress, no_progress
-from kinfold.tables.tally import Ints
+from kinfold.tables.tally import Ints, Tally
 
 if TYPE_CHECKING:
     from kinfold.methods.task import Task
+    from kinfold.policy.households import Households
 
 
 METHOD = Declaration(
@@ -139,16 +141,48 @@ def estimate_seconds(domain: Domain) -> float:
 
 def run(task: Task, domain: Domain) -> SearchResult:
     """Suppress as few cells as possible within the limits of the policy."""
-    limits = task.method.limit or {}
+    limits = dict(task.method.limit or {})
     if unknown := sorted(set(limits) - set(domain.names)):
         what = f"method.limit names columns that are not quasi-identifiers: {', '.join(unknown)}"
         raise PolicyError(what, fix="remove them, or correct their names")
     options = SearchOptions(task.method.refinement_limits, task.method.seed, task.progress)
+    notes: tuple[str, ...] = ()
+    if task.households is not None and task.households.attributes:
+        domain, notes = suppress_households(task, task.households, domain, options)
+        limits |= dict.fromkeys(task.households.attributes, 0.0)
     result = local_suppression(domain, task.models, task.weights, limits, options)
     optimal = ("the number of suppressed cells is proved minimal",) if result.exact and not limits else ()
     return limit_suppression(
-        task, SearchResult(result.generalization, (describe_cells(result), *optimal), result.steps)
+        task, SearchResult(result.generalization, (*notes, describe_cells(result), *optimal), result.steps)
     )
+
+
+def suppress_households(
+    task: Task, households: Households, domain: Domain, options: SearchOptions
+) -> tuple[Domain, tuple[str, ...]]:
+    """Return the table in which at least k households share what its members show of each household, and a note.
+
+    An empty cell of a household is empty in all its members, so that none shows it.
+    """
+    numbers, first = households.numbers, np.unique(households.numbers, return_index=True)[1]
+    at = [domain.names.index(name) for name in households.attributes]
+    kinds = tuple(domain.hierarchies[a] for a in at)
+    codes = np.ascontiguousarray(domain.codes[first][:, at])
+    part = Domain(households.attributes, kinds, codes, Tally({}, np.ones(len(first), np.int64)))
+    limits = {name: limit for name, limit in (task.method.limit or {}).items() if name in part.names}
+    weights = {name: task.weights[name] for name in part.names}
+    result = local_suppression(part, [KAnonymity(task.k)], weights, limits, options)
+    empty = (result.generalization.levels > 0)[np.unique(numbers, return_inverse=True)[1]]
+    filled, missing = domain.codes.copy(), np.array([len(kind) for kind in kinds])
+    filled[:, at] = np.where(empty, missing, domain.codes[:, at])
+    lost = (filled[:, at] != domain.codes[:, at]).mean(axis=0)
+    for name, share in zip(part.names, lost.tolist(), strict=True):
+        if share > limits.get(name, 1.0):
+            what = (
+                f"method.limit: '{name}' may lose {limits[name]:.1%} of its cells, and its households lose {share:.1%}"
+            )
+            raise Unreachable(what, fix="raise the limit, require less, or recode the column first")
+    return replace(domain, codes=filled), (f"of households, counted once: {describe_cells(result)}",)
 
 
 def describe_cells(result: SuppressionResult) -> str:

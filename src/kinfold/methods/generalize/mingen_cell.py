@@ -61,6 +61,7 @@ METHOD = Declaration(
     auto_reason="values must stay true, and one level per cell loses less than one per column or classes by distance",
     auto_max_records=100_000,
     by_record=True,
+    splits_households="it generalizes a value of a household in each class of members on its own",
 )
 
 MAX_EXACT_RECORDS = 16  # 3^16 subsets of subsets take a second

@@ -44,6 +44,7 @@ METHOD = Declaration(
     page="mu-argus",
     needs=("hierarchies", "rows"),
     kernels=("rollup",),
+    splits_households="it suppresses cells of single members, which other members show",
 )
 
 Combination: TypeAlias = tuple[str, ...]

@@ -1,0 +1,100 @@
+"""Households: the household of each record, and which quasi-identifiers belong to the household.
+
+An attribute of a household has at most one value in each household of the original; a column says otherwise with
+`household = true` (then two values are an error) or `false`. A missing cell of such an attribute counts as the value
+that another member shows, because a reader sees who lives together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinfold.errors import DataError, Problem, plural
+from kinfold.models.terms import HouseholdTerms, Terms
+from kinfold.policy.model import Policy
+from kinfold.policy.preparation import PreparedTable
+from kinfold.tables.engine import Engine
+from kinfold.tables.queries import count_value_pairs, fill_from_group, number_texts
+from kinfold.tables.schema import Role
+from kinfold.tables.tally import Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Households:
+    """The number of the household of each record, and the quasi-identifiers that belong to households."""
+
+    attributes: tuple[str, ...]
+    numbers: Ints
+    groups: Ints | None = None  # the class of households of each record, once they are partitioned
+
+    def take(self, rows: NDArray[np.intp]) -> Households:
+        """Return the households of some records."""
+        return replace(self, numbers=self.numbers[rows], groups=None if self.groups is None else self.groups[rows])
+
+    def count(self, labels: NDArray[np.integer[Any]]) -> Ints:
+        """Return the number of households in each class.
+
+        >>> Households((), np.array([0, 0, 1, 2])).count(np.array([0, 0, 0, 1])).tolist()
+        [2, 1]
+        """
+        numbers = np.unique(self.numbers, return_inverse=True)[1]
+        width = int(numbers.max(initial=0)) + 1
+        pairs = np.unique(np.asarray(labels, np.int64) * width + numbers)
+        return np.bincount(pairs // width, minlength=int(labels.max(initial=-1)) + 1).astype(np.int64)
+
+
+def find_household_terms(engine: Engine, frame: Any, policy: Policy) -> HouseholdTerms | None:
+    """Return what belongs to households in a table; None if the policy names no households."""
+    name = policy.privacy.household
+    schema = engine.schema(frame)
+    if name is None or name not in schema:
+        return None
+    if nulls := schema[name].nulls:
+        what = f"privacy.household: {plural(nulls, 'record has', 'records have')} no household number"
+        raise DataError(what, fix="give each a number: a person who lives alone is a household")
+    problems: list[Problem] = []
+    attributes = tuple(_list_attributes(engine, frame, policy, problems))
+    if problems:
+        raise DataError(problems)
+    return HouseholdTerms(name, attributes, policy.privacy.household_k)
+
+
+def _list_attributes(engine: Engine, frame: Any, policy: Policy, problems: list[Problem]) -> Iterator[str]:
+    household = str(policy.privacy.household)
+    for name, column in policy.for_columns(frame.names).columns.items():
+        if column.role is not Role.QUASI or name not in frame.names or column.household is False:
+            continue
+        pairs, present = count_value_pairs(engine, frame, household, name)
+        if pairs == present:
+            yield name
+        elif column.household:
+            where = plural(pairs - present, "value too many", "values too many")
+            what = f"columns.{name}: household is true, but not every household has one value: {where}"
+            problems.append(Problem(what, "correct the values, or leave household out"))
+
+
+def fill_households(engine: Engine, prepared: PreparedTable, terms: HouseholdTerms | None) -> PreparedTable:
+    """Return the table in which a missing cell has the value that another member of the household shows."""
+    if terms is None:
+        return prepared
+    schema = engine.schema(prepared.frame)
+    names = [name for name in terms.attributes if schema[name].nulls]
+    frame, counts = fill_from_group(engine, prepared.frame, terms.column, names)
+    notes = tuple(
+        f"'{name}': {plural(cells, 'missing cell is', 'missing cells are')} filled from another member of the household"
+        for name, cells in counts.items()
+    )
+    changed = {**dict.fromkeys(counts, True), **prepared.changed}
+    return replace(prepared, frame=frame, changed=changed, notes=(*prepared.notes, *notes))
+
+
+def number_households(engine: Engine, frame: Any, terms: Terms) -> Households | None:
+    """Return the household of each record, if the policy names households."""
+    if terms.household is None:
+        return None
+    return Households(terms.household.attributes, number_texts(engine, frame, terms.household.column))

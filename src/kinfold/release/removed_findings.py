@@ -1,0 +1,59 @@
+"""Findings about people and households whose column is removed: counted before that, on the released rows.
+
+If a release has surrogates, both checkers count people and households on the file instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kinfold.models.verdict import Verdict
+from kinfold.policy.table import Table
+from kinfold.policy.terms import build_scopes
+from kinfold.tables.engine import Engine
+from kinfold.tables.queries import label_rows
+from kinfold.tables.recoding import Recoding
+from kinfold.verification import describe_split, judge_households, judge_people
+
+
+def add_removed_findings(verdict: Verdict, table: Table, released: Any, recoding: Recoding) -> Verdict:
+    """Add the findings about people and households that the released rows do not show."""
+    verdict = _add_people_findings(verdict, table, released, recoding)
+    return _add_household_findings(verdict, table, released, recoding)
+
+
+def _add_people_findings(verdict: Verdict, table: Table, released: Any, recoding: Recoding) -> Verdict:
+    """Add the findings about people, counted on the released rows with the person of each row."""
+    if table.person is None or verdict.problems or verdict.people:  # with surrogates they are counted from the rows
+        return verdict
+    engine, terms, person = table.engine, table.terms, table.person[recoding.kept]
+    scopes = build_scopes(engine, released, terms, person)
+    assert scopes is not None  # noqa: S101  the table has people
+    return replace(verdict, people=judge_people(_label_values(engine, released, terms.quasi), scopes, terms))
+
+
+def _add_household_findings(verdict: Verdict, table: Table, released: Any, recoding: Recoding) -> Verdict:
+    """Add the findings about households, by the household of each released row, unless the rows show it."""
+    engine, terms = table.engine, table.terms
+    if table.households is None or terms.household is None or verdict.problems or terms.released_household is not None:
+        return verdict
+    households = table.households.take(np.flatnonzero(recoding.kept))
+    people, problems, number = [*verdict.people], [*verdict.problems], len(np.unique(households.numbers))
+    for name in terms.household.attributes:
+        values = households.count(_label_values(engine, released, [name]))
+        problems += describe_split(name, int(values.sum()) - number)
+    if terms.household.k is not None:
+        sizes = households.count(_label_values(engine, released, terms.quasi))
+        people.append(judge_households(sizes, terms.household.k))
+    return replace(verdict, people=tuple(people), problems=tuple(problems))
+
+
+def _label_values(engine: Engine, frame: Any, names: Sequence[str]) -> NDArray[np.int32]:
+    """Number the rows by their values in some columns."""
+    tally = engine.tally(frame, names, {})
+    return label_rows(engine, frame, Recoding(np.arange(len(tally), dtype=np.int32), {}, tally.tuples)).labels

@@ -1,0 +1,206 @@
+"""Households: members show the same, judged by brute force on the file alone; what cannot be kept is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import kinfold
+from command import run
+from kinfold import checker
+from kinfold.errors import DataError, PolicyError
+from kinfold.methods.households import connect_classes
+from kinfold.policy.registry import generalizes, get_needs
+from kinfold.policy.registry import list_method_names as methods
+from ledger import cases, tally_up
+from reference import households as plain
+
+SHARED = ["region", "size", "income"]
+QUASI = [*SHARED, "age", "work"]
+LEVELS = {"size": [2, 4], "income": [2000, 4000, 8000], "age": [20, 40, 80]}
+
+
+def survey(seed: int, count: int = 40, missing: float = 0.0) -> pd.DataFrame:
+    chance = np.random.default_rng(seed)
+    size = chance.integers(1, 5, count)
+    number = np.repeat(np.arange(count), size)
+    n = len(number)
+    table = pd.DataFrame(
+        {
+            "hid": [f"H{each}" for each in number],
+            "region": chance.choice(["n", "e", "s"], count)[number],
+            "size": size[number],
+            "income": chance.integers(10, 90, count)[number] * 100,
+            "age": chance.integers(0, 95, n),
+            "work": chance.choice(["job", "school", "none"], n),
+            "ill": chance.choice(["a", "b", "c"], n),
+            "w": chance.uniform(10, 90, count).round(1)[number],
+        }
+    )
+    table.loc[chance.random(n) < missing, "region"] = None
+    return table
+
+
+def ask(method: str = "mdav", output: dict[str, Any] | None = None, **privacy: Any) -> dict[str, Any]:
+    columns: dict[str, Any] = {"hid": {"role": "identifier"}, "ill": {"role": "confidential"}, "w": {"role": "weight"}}
+    columns |= {name: {"role": "quasi"} for name in QUASI}
+    if generalizes(method) and method != "local-suppression":
+        for name, widths in LEVELS.items():
+            columns[name]["hierarchy"] = {"intervals": widths}
+    return {
+        "privacy": {"k": 3, "household": "hid", **privacy},
+        "method": {"name": method},
+        "columns": columns,
+        "output": output or {},
+    }
+
+
+def judge(public: Path, k: int, household_k: int | None = None) -> None:
+    """Check a release by brute force, and both checkers with it."""
+    rows, certificate = plain.read_release(public)
+    entry = certificate["release"]["households"]
+    attributes = entry["attributes"]
+    assert entry["counted_by"] == "hid"
+    assert entry["checked"] == "on the file"
+    assert plain.split_households(rows, "hid", attributes) == 0
+    quasi = [column["name"] for column in certificate["columns"] if column["role"] == "quasi-identifier"]
+    revealed = plain.reveal(rows, "hid", attributes)
+    assert plain.smallest_class(revealed, quasi) >= k
+    if household_k is not None:
+        found = plain.fewest_households(revealed, quasi, "hid")
+        assert found >= household_k
+        assert [promise["found"] for promise in entry["promises"]] == [found]
+    assert kinfold.verify(public, twice=True).holds
+    tally_up("releases of households judged", 1)
+
+
+@settings(max_examples=cases(6, 60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    seed=st.integers(0, 2**31),
+    missing=st.sampled_from([0.0, 0.2]),
+    privacy=st.sampled_from([{}, {"household_k": 2}, {"household_k": 4}, {"l": 2}, {"t": 0.4}, {"unit": "hid"}]),
+    average=st.sampled_from([None, "generalize", "suppress"]),
+)
+def test_members_show_the_same_and_every_promise_holds_on_the_file(
+    tmp_path_factory: pytest.TempPathFactory,
+    seed: int,
+    missing: float,
+    privacy: dict[str, Any],
+    average: str | None,
+) -> None:
+    asked = ask(output={"surrogate": True}, **privacy)
+    for name in QUASI if average else ():
+        asked["columns"][name]["average"] = average
+    public = kinfold.anonymize(survey(seed, 24, missing), asked).save(tmp_path_factory.mktemp("r") / "out") / "public"
+    judge(public, 3, privacy.get("household_k"))
+
+
+@pytest.mark.parametrize(
+    "method", [name for name in methods() if name not in ("auto", "univariate", "mingen-cell", "mu-argus")]
+)
+def test_every_method_keeps_households_together(method: str, tmp_path: Path) -> None:
+    t = {"t": 0.5} if "t" in get_needs(method) else {}
+    asked = ask(method, {"surrogate": True}, **t)
+    asked["method"]["suppression"] = 0.5 if method == "datafly" else 0
+    release = kinfold.anonymize(survey(3, missing=0.1), asked)
+    judge(release.save(tmp_path / "out") / "public", 3)
+
+
+def test_without_surrogates_the_certificate_is_a_statement_of_the_holder(tmp_path: Path) -> None:
+    table = survey(5)
+    release = kinfold.anonymize(table, ask(household_k=3))
+    assert [each.promise for each in release.verdict.people] == ["3-anonymity, each household counted once"]
+    released = release.frame.assign(hid=table.hid)
+    assert released.groupby("hid")[SHARED].nunique(dropna=False).to_numpy().max() == 1
+    assert released.groupby(QUASI).hid.nunique().min() == release.verdict.people[0].found
+    public = release.save(tmp_path / "out") / "public"
+    entry = json.loads((public / "certificate.json").read_text())["release"]["households"]
+    assert entry["checked"] == "before that column was removed"
+    assert any("no column 'hid'" in note for note in kinfold.verify(public).notes)
+    run("verify", public, "--require-people").fails(5)
+
+
+def test_a_cell_that_another_member_shows_fails_both_checks(tmp_path: Path) -> None:
+    public = kinfold.anonymize(survey(1), ask("local-suppression", {"surrogate": True})).save(tmp_path / "a") / "public"
+    rows, certificate = plain.read_release(public)
+    shown = next(row for row in rows if row["region"] and sum(each["hid"] == row["hid"] for each in rows) > 1)
+    shown["region"] = ""
+    broken = tmp_path / "broken.csv"
+    pd.DataFrame(rows).to_csv(broken, index=False)
+    judged = checker.check_table(broken, certificate)
+    assert not judged["holds"]
+    assert judged["problems"] == ["the members of a household differ in 'region', an attribute of households"]
+    asked = ask("local-suppression", {"surrogate": True})
+    for name in SHARED:
+        asked["columns"][name]["household"] = True
+    problems = kinfold.verify(broken, asked).problems
+    assert any("differ in 'region'" in problem.what for problem in problems)
+
+
+def test_a_household_does_not_stand_alone() -> None:
+    """Four members of one household are a class of four records, and its values are those of k households."""
+    table = pd.DataFrame({"hid": np.repeat(np.arange(6), 4), "income": np.repeat(np.arange(6) * 100, 4)})
+    columns = {"hid": {"role": "identifier"}, "income": {"role": "quasi"}, "age": {"role": "quasi"}}
+    asked = {"privacy": {"k": 3, "household": "hid"}, "method": {"name": "mdav"}, "columns": columns}
+    released = kinfold.anonymize(table.assign(age=np.repeat(np.arange(6) * 10, 4)), asked).frame
+    assert released.assign(hid=table.hid).groupby("income").hid.nunique().min() >= 3
+
+
+def test_an_attribute_can_be_stated(tmp_path: Path) -> None:
+    table = survey(2)
+    asked = ask()
+    asked["columns"]["region"]["household"] = False
+    assert kinfold.anonymize(table, asked).terms.household.attributes == ("size", "income")
+    asked["columns"]["age"]["household"] = True
+    with pytest.raises(DataError, match="not every household has one value"):
+        kinfold.anonymize(table, asked)
+    with pytest.raises(DataError, match="2 records have no household number"):
+        kinfold.anonymize(table.assign(hid=[None, None, *table.hid[2:]]), ask())
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"privacy": {"household": "hdi"}}, "did you mean 'hid'"),
+        ({"privacy": {"household": None, "household_k": 3}}, "household_k is set"),
+        ({"method": {"name": "mingen-cell"}}, "generalizes a value of a household in each class"),
+        ({"method": {"name": "mu-argus"}}, "suppresses cells of single members"),
+        ({"method": {"name": "lattice"}, "output": {"suppressed": "star"}}, "shows what is starred"),
+        ({"method": {"name": "lattice"}, "privacy": {"household_k": 3}}, "cannot count households"),
+        ({"method": {"name": "local-suppression"}, "privacy": {"l": 2}}, "keeps only k"),
+        ({"method": {"people": "together"}, "privacy": {"unit": "hid"}}, "cannot both stay together"),
+        ({"method": {"refine": "exact"}}, "classes are not of one table"),
+        ({"columns": {"age": {"role": "quasi", "missing": "drop"}}}, "treat members apart"),
+        ({"rules": [{"check": "age >= 0", "repair": True}]}, "treat members apart"),
+        ({"columns": {"hid": {"role": "other"}}}, "would be released"),
+        ({"columns": {"w": {"role": "weight", "household": True}}}, "for quasi-identifiers"),
+    ],
+)
+def test_what_cannot_be_kept_together_is_refused(change: dict[str, Any], words: str) -> None:
+    method = change.get("method", {}).get("name", "mdav")
+    asked = ask(method)
+    for section, values in change.items():
+        asked[section] = values if isinstance(values, list) else {**asked[section], **values}
+    asked["privacy"] = {key: value for key, value in asked["privacy"].items() if value is not None}
+    with pytest.raises(PolicyError, match=words):
+        kinfold.anonymize(survey(1), asked)
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=15))
+def test_connected_classes_are_the_components_of_a_graph(pairs: list[tuple[int, int]]) -> None:
+    labels, numbers = (np.unique(side, return_inverse=True)[1] for side in zip(*pairs, strict=True))
+    groups = [{int(label)} for label in range(labels.max() + 1)]
+    for number in range(numbers.max() + 1):
+        joined = set().union(*(group for group in groups if group & {*labels[numbers == number].tolist()}))
+        groups = [group for group in groups if not group & joined] + [joined]
+    found = connect_classes(labels, numbers)
+    assert sorted(map(sorted, groups)) == sorted(
+        np.flatnonzero(found == group).tolist() for group in range(found.max() + 1)
+    )
