@@ -176,6 +176,7 @@ def test_an_attribute_can_be_stated(tmp_path: Path) -> None:
         ({"method": {"name": "lattice"}, "privacy": {"household_k": 3}}, "cannot count households"),
         ({"method": {"name": "local-suppression"}, "privacy": {"l": 2}}, "keeps only k"),
         ({"method": {"people": "together"}, "privacy": {"unit": "hid"}}, "cannot both stay together"),
+        ({"columns": {"age": {"role": "quasi", "perturb": {"noise": 0.1}}}}, "members are perturbed one by one"),
         ({"method": {"refine": "exact"}}, "classes are not of one table"),
         ({"columns": {"age": {"role": "quasi", "missing": "drop"}}}, "treat members apart"),
         ({"rules": [{"check": "age >= 0", "repair": True}]}, "treat members apart"),

@@ -142,6 +142,9 @@ def _check_column(bound: BoundColumn, policy: Policy) -> Iterator[Problem]:
     if bound.role is Role.QUASI and policy.method.people is not None:
         what = f"{where}: rows are perturbed one by one, and method.people recodes a person's rows alike"
         yield Problem(what, "leave out perturb, or method.people")
+    if bound.role is Role.QUASI and policy.privacy.household is not None and bound.request.household is not False:
+        what = f"{where}: members are perturbed one by one, and privacy.household recodes what they share alike"
+        yield Problem(what, f"leave perturb out, or set columns.{bound.name}.household = false")
     numeric = bound.column.storage.kind.is_numeric or bool(bound.column.date_format)
     if how.kind == "rank swapping" and bound.kind is Kind.NOMINAL and not numeric:
         yield Problem(f"{where}: rank_swap is for columns with an order, but this one is nominal", "use pram")
