@@ -39,7 +39,12 @@ KINDS = {"ill": "equal", "wage": "ordered"}
 PARTITIONERS = [name for name in methods() if not generalizes(name) and not get_needs(name)]
 GENERALIZERS = [name for name in methods() if generalizes(name)]
 PAIRS = [pair for pair in combinations(OPTIONS, 2) if not {*OPTIONS[pair[0]]} & {*OPTIONS[pair[1]]}]
-EVERY = [(name,) for name in OPTIONS] + PAIRS + [("unit", "joint", name) for name in MODELS]
+REFUSED = [pair for pair in PAIRS if {*pair} & {*HOUSEHOLDS} and {*pair} & {"average", "share"}]
+EVERY = (
+    [(name,) for name in OPTIONS]
+    + [pair for pair in PAIRS if pair not in REFUSED]
+    + [("unit", "joint", name) for name in MODELS]
+)
 PEOPLE = {"unit", "joint"}
 
 
@@ -106,6 +111,13 @@ def test_what_is_certified_is_what_the_definitions_say(options: tuple[str, ...])
 def test_methods_that_cannot_keep_a_promise_refuse_it(method: str, option: str) -> None:
     with pytest.raises(kinfold.PolicyError, match="cannot keep promises about people"):
         kinfold.anonymize(visits(0), policy({**MODELS["distinct"], **OPTIONS[option]}, method))
+
+
+@pytest.mark.parametrize("options", REFUSED, ids="-".join)
+def test_promises_about_all_classes_are_refused_for_households(options: tuple[str, ...]) -> None:
+    asked = {key: value for name in options for key, value in OPTIONS[name].items()}
+    with pytest.raises(kinfold.PolicyError, match="they are about all classes"):
+        kinfold.anonymize(visits(0), policy(asked, "mdav"))
 
 
 def _place(finding: Any) -> tuple[str, str | None, str]:
