@@ -15,7 +15,7 @@ from tools.size import (
 MODULES = read_modules()
 # package: (modules, lines); lines are about 5 % above the size of today
 BUDGET = {
-    "top": (9, 2_160),
+    "top": (9, 2_250),
     "cli": (8, 2_060),
     "comparison": (5, 1_010),
     "convert": (6, 1_330),
@@ -25,7 +25,7 @@ BUDGET = {
     "kernels": (27, 6_250),
     "measures": (15, 3_460),
     "measures/formulas": (19, 3_290),
-    "methods": (18, 4_320),
+    "methods": (19, 4_560),
     "methods/blocks": (5, 1_340),
     "methods/generalize": (13, 3_480),
     "methods/partition": (15, 3_630),
@@ -34,7 +34,7 @@ BUDGET = {
     "policy": (20, 4_400),
     "profiling": (13, 3_360),
     "profiling/frameworks": (1, 240),
-    "release": (10, 2_120),
+    "release": (11, 2_210),
     "release/report": (9, 1_990),
     "studio": (15, 3_550),
     "tables": (16, 3_270),

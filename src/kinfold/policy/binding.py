@@ -150,7 +150,7 @@ def bind(policy: Policy, schema: Schema, *, released: bool = False, index: Colle
     problems += _check_unit(policy, schema)
     if not released:
         problems += [*_check_people(policy), *_check_household(policy, schema)]
-        problems += [ *_check_weights(policy, schema), *_check_regrouped(policy, schema)]
+        problems += [*_check_weights(policy, schema), *_check_regrouped(policy, schema)]
     columns = tuple(_bind_column(column, policy) for column in schema)
     checked = tuple(c for c in columns if c.in_policy and not (released and c.role is Role.QUASI))
     problems += [problem for column in checked for problem in _find_conflicts(column)]
