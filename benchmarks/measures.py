@@ -18,7 +18,6 @@ import numpy as np
 import pyarrow as pa
 
 from kinfold.measures.formulas import attackers as attacker
-from kinfold.measures.formulas import uniques
 from kinfold.measures.formulas import attribute_disclosure as dominance
 from kinfold.measures.formulas import attribute_disclosure as inference
 from kinfold.measures.formulas import attribute_disclosure as interval
@@ -26,7 +25,7 @@ from kinfold.measures.formulas import categorical_loss as categorical
 from kinfold.measures.formulas import categorical_loss as generalized
 from kinfold.measures.formulas import numeric_loss as continuous
 from kinfold.measures.formulas import numeric_loss as variation
-from kinfold.measures.formulas import utility
+from kinfold.measures.formulas import uniques, utility
 from kinfold.measures.formulas.arrays import group_rows
 from kinfold.measures.formulas.global_risk import (
     ClassificationMatrix,
