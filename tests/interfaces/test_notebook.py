@@ -110,14 +110,14 @@ def test_the_keywords_are_in_the_signature_and_each_one_is_taken() -> None:
     assert {"weights", "population", "threshold", "task", "columns"} <= set(
         inspect.signature(kinfold.measure).parameters
     )
-    own = {"source", "policy", "progress", "ask", "saved"}
+    own = {"source", "policy", "progress", "ask", "saved", "answers", "accept_proposal", "after"}
     from kinfold.policy.schema import collect_policy_values
 
     for name, each in inspect.signature(kinfold.anonymize).parameters.items():
         if name not in own:
             sections = collect_policy_values({name: each.default if each.default is not None else []})
             assert name in ("quasi", "confidential", "identifier") or any(sections.values()), name
-    assert Path(inspect.getsourcefile(kinfold.anonymize) or "").name == "pipeline.py"
+    assert Path(inspect.getsourcefile(inspect.unwrap(kinfold.anonymize)) or "").name == "pipeline.py"
 
 
 def test_a_keyword_that_nobody_knows_is_an_error_that_names_it() -> None:
