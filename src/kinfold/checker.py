@@ -136,7 +136,7 @@ def judge_households(
     table: Mapping[str, Fields], columns: Mapping[str, Any], certificate: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
     """Yield the promise about households, if the table has their surrogates; raise if the members of one differ."""
-    entry = certificate["release"].get("households") or {}
+    entry = certificate.get("release", {}).get("households") or {}
     name = entry.get("counted_by")
     if name is None or columns.get(name, {}).get("role") != "surrogate":
         return
@@ -153,7 +153,7 @@ def judge_people(
     table: Mapping[str, Fields], columns: Mapping[str, Any], certificate: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
     """Yield every promise with each person counted once, if the table has the surrogates of people."""
-    unit = (certificate["release"].get("people") or {}).get("counted_by")
+    unit = (certificate.get("release", {}).get("people") or {}).get("counted_by")
     if unit is None or columns.get(unit, {}).get("role") != "surrogate":
         return
     quasi = [name for name, column in columns.items() if column["role"] == "quasi-identifier" and "of" not in column]
@@ -528,7 +528,7 @@ def _figures_match(report: Mapping[str, Any], certificate: Mapping[str, Any]) ->
     entries = [certificate["release"].get(key) or {} for key in ("people", "households")]
     people = [promise for each in entries if each.get("surrogate") for promise in each["promises"]]
     stated = _list_figures(certificate, certificate["release"], people)
-    pairs = zip_longest(stated, _list_figures(report, report, report["people"]), fillvalue=math.inf)
+    pairs = zip_longest(stated, _list_figures(report, report, report.get("people", ())), fillvalue=math.inf)
     return all(one == other or abs(one - other) <= 1e-9 * max(abs(other), 1) for one, other in pairs)
 
 

@@ -13,17 +13,11 @@ from numpy.typing import NDArray
 
 from kinfold.errors import PolicyError
 from kinfold.measures.formulas.perturbation import (
-    compute_even_matrix as even_matrix,
-)
-from kinfold.measures.formulas.perturbation import (
-    compute_gouweleeuw_matrix as gouweleeuw_matrix,
-)
-from kinfold.measures.formulas.perturbation import (
-    compute_retention_matrix as retention_matrix,
-)
-from kinfold.measures.formulas.perturbation import (
     estimate_counts,
+    even_matrix,
+    gouweleeuw_matrix,
     make_invariant,
+    retention_matrix,
 )
 from kinfold.methods import perturbation
 from kinfold.methods.record_swapping import swap_households

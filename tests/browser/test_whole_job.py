@@ -163,7 +163,7 @@ def test_a_file_as_people_have_them(browser: Browser, studio: Studio, tmp_path: 
 
         journey.go(tab, "Generalize")
         journey.choose(tab, "income")
-        tab.get_by_label("Missing values").select_option("separate")
+        tab.get_by_label("Missing values").select_option("mean")
         journey.choose(tab, "town")
         merge_by_keyboard(tab, ["Nord", "West"], "away")
 

@@ -321,8 +321,7 @@ def test_very_small_very_large_and_negative_numbers_can_be_read() -> None:
     assert ascii(format_number(0.0000123456)) == r"'1.235 \xd7 10\u207b\u2075'"
     assert ascii(format_number(1.5e18)) == r"'1.5 \xd7 10\xb9\u2078'"
     assert ascii(format_number(-0.25)) == r"'\u22120.25'"
-    assert {ascii(format_number(x)) for x in (None, float("nan"))} == {r"'\u2013'"}
-    assert ascii(format_number(float("inf"))) == r"'\u221e'"  # the beta of a class without a value
+    assert {ascii(format_number(x)) for x in (None, float("nan"), float("inf"))} == {r"'\u2013'"}
 
 
 @given(st.floats(1e-4, 1e14), st.sampled_from([-1, 1]))

@@ -54,9 +54,10 @@ def test_classes_one_too_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     real = mdav.run
 
     def short(records: Any, task: Any, progress: Any) -> Any:
+        models = [KAnonymity(task.k - 1), *(model for model in task.models if model.column is not None)]
         privacy = task.policy.request.privacy.model_copy(update={"k": task.k - 1})
         policy = replace(task.policy, request=task.policy.request.model_copy(update={"privacy": privacy}))
-        return real(records, replace(task, policy=policy), progress)
+        return real(records, replace(task, policy=policy, models=models), progress)
 
     monkeypatch.setattr(mdav, "run", short)
     assert "5-anonymity does not hold" in stopped(tmp_path)

@@ -67,7 +67,7 @@ def test_a_table_of_households_goes_the_whole_way(made: Studio, tmp_path: Path) 
     roles = {"household": "identifier", "age": "quasi-identifier", "income": "quasi-identifier"}
     roles |= {"region": "quasi-identifier", "illness": "confidential"}
     visitor.post("/api/decision", {"set": {f"columns.{name}.role": role for name, role in roles.items()}})
-    visitor.post("/api/decision", {"set": {"columns.income.missing": "separate", "columns.income.type": "continuous"}})
+    visitor.post("/api/decision", {"set": {"columns.income.missing": "mean", "columns.income.type": "continuous"}})
     visitor.post("/api/decision", {"set": {"privacy.k": 3, "privacy.unit": "household", "method.name": "mdav"}})
     visitor.post("/api/decision", {"set": {"review.codes.answer": "yes"}})
     visitor.post("/api/hierarchy?column=region", {"merge": ["N", "S"], "name": "pole", "level": 1}, method="PUT")

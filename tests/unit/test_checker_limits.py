@@ -40,7 +40,7 @@ def test_a_file_that_cannot_be_read_has_no_figures(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text('q,d\n"a')
     found = check_table(tmp_path / "t.csv", told(NOMINAL) | {"release": {"separator": ","}})
     assert found.pop("problems") == ["the table is not a CSV file in UTF-8"]
-    assert found == {"found": {}, "promises": [], "records": 0, "classes": 0, "holds": False}
+    assert found == {"found": {}, "promises": [], "people": [], "records": 0, "classes": 0, "holds": False}
 
 
 def test_of_no_record_every_figure_is_nothing() -> None:

@@ -257,7 +257,7 @@ def test_facts_that_contradict_each_other_are_a_question() -> None:
     profile = kinfold.profile(table)
     (question,) = profile.questions
     assert (question.sets, question.proposed, question.answers) == ("privacy.unit", "id", ("id", "none"))
-    assert "'sex' does not change within a value; 'birth_year' changes within a value" in question.seen
+    assert "'sex' and 'born' do not change within a value; 'birth_year' changes within a value" in question.seen
 
 
 def test_a_group_of_many_people_is_no_unit() -> None:

@@ -145,7 +145,7 @@ def _cannot_allocate(size: int) -> bool:
 
 
 def _means_no_memory(error: BaseException) -> bool:
-    text = str(error).lower() if isinstance(error, ImportError | RuntimeError) else ""
+    text = str(error).lower() if isinstance(error, ImportError | RuntimeError | OSError) else ""
     refused = isinstance(error, OSError) and error.errno == errno.ENOMEM
     return isinstance(error, MemoryError) or refused or any(sign in text for sign in MEMORY_ERROR_TEXTS)
 

@@ -20,7 +20,7 @@ from kinfold.measures.formulas.arrays import Floats, NotApplicable
 from kinfold.measures.formulas.log_linear import LogLinearRisk, measure_log_linear
 from kinfold.measures.formulas.special_uniques import MAX_COLUMNS, SpecialUniques, score_special_uniques
 from kinfold.measures.measure_table import MeasureTable
-from kinfold.measures.pairing import TablePair
+from kinfold.measures.pairing import Sample, TablePair
 from kinfold.tables.plain_columns import encode_columns
 
 SCORED_RECORDS, SCORED_COLUMNS = 100_000, 12  # some seconds
@@ -37,7 +37,8 @@ def score_records(tables: TablePair, frame: Any, quasi: Sequence[str], *, every:
         raise NotApplicable("there is no record, or no quasi-identifier")
     if columns > MAX_COLUMNS:
         raise NotApplicable(f"more than {MAX_COLUMNS} quasi-identifiers have too many combinations")
-    if not every and (rows > SCORED_RECORDS or columns > SCORED_COLUMNS):
+    large = isinstance(tables.rows, Sample)  # its records are in no single place
+    if large or (not every and (rows > SCORED_RECORDS or columns > SCORED_COLUMNS)):
         what = f"computed up to {SCORED_RECORDS:,} records and {SCORED_COLUMNS} quasi-identifiers"
         raise NotApplicable(f'{what}; set report.measures = "all" for larger tables')
     names = list(quasi)

@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kinfold.errors import DataError, PolicyError
-from kinfold.measures.formulas.perturbation import compute_retention_matrix, make_invariant, measure_invariance_error
+from kinfold.measures.formulas.perturbation import make_invariant, measure_invariance_error, retention_matrix
 from kinfold.methods.aggregation import numbers_to_arrow, round_to_decimals
 from kinfold.methods.perturbation import (
     add_correlated_noise,
@@ -181,7 +181,7 @@ class _ColumnPerturbation:
 def _build_matrix(bound: BoundColumn, how: Perturbation, categories: Sequence[str], counts: NDArray[Any]) -> Floats:
     """Return the invariant matrix of a column: by retention, or the stated one with a second stage if it needs one."""
     if how.matrix is None:
-        return compute_retention_matrix(counts, how.pram or 0.0)
+        return retention_matrix(counts, how.pram or 0.0)
     if missing := sum(category not in how.matrix for category in categories):
         what = f"columns.{bound.name}.perturb.matrix: {missing} of the {len(categories)} values have no row"
         raise PolicyError(what, fix="add a row for each value of the column")

@@ -23,6 +23,7 @@ more, one of them a latitude where people live, or two columns of large numbers 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
@@ -323,7 +324,8 @@ def _looks_assigned(stats: ValueStats, order: OrderStats | None) -> bool:
     if stats.distinct >= 0.5 * (stats.high - stats.low + 1) and stats.high > MAX_AGE:
         return True
     random = stats.filled >= MIN_RANDOM_ROWS and stats.high >= MIN_LAST_NUMBER
-    return _have_one_length(stats, 5) or (random and _is_even(stats, MIN_UNIFORM_SPREAD))
+    least = max(MIN_UNIFORM_SPREAD, 0.5 - 2 / math.sqrt(stats.distinct))  # four deviations: of random numbers it is 0.5
+    return _have_one_length(stats, 5) or (random and _is_even(stats, least))
 
 
 def _have_one_length(stats: ValueStats, digits: int) -> bool:

@@ -50,20 +50,20 @@ def _count_shares(counts: ArrayLike) -> Floats:
     return np.asarray(t / t.sum(), np.float64)
 
 
-def compute_retention_matrix(counts: ArrayLike, retention: float) -> Floats:
+def retention_matrix(counts: ArrayLike, retention: float) -> Floats:
     """Return the matrix of invariant PRAM in which a value stays with probability `retention`, else is drawn again.
 
-    >>> compute_retention_matrix([3, 1], 0.8).round(2).tolist()
+    >>> retention_matrix([3, 1], 0.8).round(2).tolist()
     [[0.95, 0.05], [0.15, 0.85]]
     """
     p = _count_shares(counts)
     return retention * np.eye(len(p)) + (1 - retention) * np.tile(p, (len(p), 1))
 
 
-def compute_even_matrix(categories: int, diagonal: float) -> Floats:
+def even_matrix(categories: int, diagonal: float) -> Floats:
     """Return a matrix with this diagonal and the rest of each row in equal parts.
 
-    >>> compute_even_matrix(3, 0.8).round(2).tolist()[0]
+    >>> even_matrix(3, 0.8).round(2).tolist()[0]
     [0.8, 0.1, 0.1]
     """
     even = np.full((categories, categories), (1 - diagonal) / max(categories - 1, 1))
@@ -71,10 +71,10 @@ def compute_even_matrix(categories: int, diagonal: float) -> Floats:
     return even
 
 
-def compute_gouweleeuw_matrix(counts: ArrayLike, theta: float) -> Floats:
+def gouweleeuw_matrix(counts: ArrayLike, theta: float) -> Floats:
     """Return the invariant matrix whose rarest category changes with probability `theta`, others less.
 
-    >>> compute_gouweleeuw_matrix([3, 1], 0.4).round(3).tolist()
+    >>> gouweleeuw_matrix([3, 1], 0.4).round(3).tolist()
     [[0.867, 0.133], [0.4, 0.6]]
     """
     p = _count_shares(counts)
