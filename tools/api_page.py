@@ -150,19 +150,25 @@ def page() -> str:
     parts = [
         HEAD,
         "## Functions\n",
-        *(_told(f"kinfold.{name}", getattr(kinfold, name)) for name in FUNCTIONS),
+        *(_describe_callable(f"kinfold.{name}", getattr(kinfold, name)) for name in FUNCTIONS),
         "## Values\n",
         *(_value(path) for path in VALUES),
         "## Errors\n\nAll are a `KinfoldError`; each has an exit code, a place and what to do.\n",
         _errors(),
         "## Partitioners\n\n`x` is an array of floats, records by attributes, standardized by the caller.\n",
-        *(_told(f"kinfold.partition.{name}", getattr(kinfold.partition, name)) for name in kinfold.partition.__all__),
+        *(
+            _describe_callable(f"kinfold.partition.{name}", getattr(kinfold.partition, name))
+            for name in kinfold.partition.__all__
+        ),
         "## Risk of a table\n\n`table`: a frame of pandas, polars or pyarrow, a dict of lists, or an array.\n",
-        *(_told(f"kinfold.risk.{name}", getattr(kinfold.risk, name)) for name in kinfold.risk.__all__),
+        *(_describe_callable(f"kinfold.risk.{name}", getattr(kinfold.risk, name)) for name in kinfold.risk.__all__),
         "## Perturbation\n\nArrays in, arrays out; no promise about privacy: [perturbation](perturbation.md).\n",
-        *(_told(f"kinfold.perturb.{name}", getattr(kinfold.perturb, name)) for name in kinfold.perturb.__all__),
+        *(
+            _describe_callable(f"kinfold.perturb.{name}", getattr(kinfold.perturb, name))
+            for name in kinfold.perturb.__all__
+        ),
         "## Models\n\nPredicates on a tally; what each promises is on [its page](models.md).\n",
-        *(_told(f"kinfold.models.{name}", getattr(_module("kinfold.models"), name)) for name in MODELS),
+        *(_describe_callable(f"kinfold.models.{name}", getattr(_module("kinfold.models"), name)) for name in MODELS),
         "## Formulas\n\nPure functions of arrays in `kinfold.measures.formulas`; examples: [measures](measures.md).\n",
         "| function | what |\n| --- | --- |",
         *(f"| `{name}.{each.__name__}` | {_first(each)} |" for name in FORMULAS for each in _functions(name)),
@@ -170,7 +176,7 @@ def page() -> str:
     return "\n".join(parts) + "\n"
 
 
-def _told(name: str, what: Callable[..., Any]) -> str:
+def _describe_callable(name: str, what: Callable[..., Any]) -> str:
     """Return one function or class: its signature, its words, its examples."""
     words, example = _split(inspect.getdoc(what) or "")
     module, _, bare = name.rpartition(".")

@@ -12,7 +12,7 @@ delta: this is the definition of Brickell & Shmatikov. Over present values only,
 
 All three are monotone: a share in a union lies between the shares in its parts, and p stays. Null is a value.
 
-SharePairs are compared as quotients of integers, rounded once.
+Shares are compared as quotients of integers, rounded once.
 
 Papers: Cao & Karras, Publishing microdata with a robust privacy guarantee, PVLDB 5(11), 2012 (beta); Brickell &
 Shmatikov, The cost of privacy: destruction of data-mining utility in anonymized data publishing, KDD 2008 (delta).

@@ -172,7 +172,9 @@ def find_people(columns: Sequence[RoleProposal], comparison: RowComparison, k: i
 
 def _find_numbered(columns: Sequence[RoleProposal], comparison: RowComparison) -> People:
     """Return the unit of a table: of several keys of people, the one with the fewest values."""
-    candidates = [column for column in columns if _may_be_key(column) and not _is_told(column, columns, comparison)]
+    candidates = [
+        column for column in columns if _may_be_key(column) and not _is_determined_by_known(column, columns, comparison)
+    ]
     keys = [_judge_key(column, comparison) for column in candidates]
     people = [key for key in keys if key.whose is Whose.PERSON]
     households = [key for key in keys if key.whose is Whose.HOUSEHOLD and key.has_many_values]
@@ -231,7 +233,7 @@ def _may_be_key(column: RoleProposal) -> bool:
     return not meaning and column.shape not in (Shape.CODE, Shape.YEAR, Shape.TEXT)
 
 
-def _is_told(key: RoleProposal, columns: Sequence[RoleProposal], comparison: RowComparison) -> bool:
+def _is_determined_by_known(key: RoleProposal, columns: Sequence[RoleProposal], comparison: RowComparison) -> bool:
     """Whether each place, occupation or the like has one value of a key: it numbers these and not people."""
     about = (Hint.PLACE, Hint.COUNTRY, Hint.WORK, Hint.EDUCATION)
     named = (column for column in columns if column.known_hint in about and column.shape is not Shape.MOMENT)
