@@ -5,18 +5,15 @@ If a release has surrogates, both checkers count people and households on the fi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kinfold.models.verdict import Verdict
 from kinfold.policy.table import Table
 from kinfold.policy.terms import build_scopes
-from kinfold.tables.engine import Engine
-from kinfold.tables.queries import label_rows
+from kinfold.tables.queries import number_rows
 from kinfold.tables.recoding import Recoding
 from kinfold.verification import describe_split, judge_households, judge_people
 
@@ -34,7 +31,7 @@ def _add_people_findings(verdict: Verdict, table: Table, released: Any, recoding
     engine, terms, person = table.engine, table.terms, table.person[recoding.kept]
     scopes = build_scopes(engine, released, terms, person)
     assert scopes is not None  # noqa: S101  the table has people
-    return replace(verdict, people=judge_people(_label_values(engine, released, terms.quasi), scopes, terms))
+    return replace(verdict, people=judge_people(number_rows(engine, released, terms.quasi), scopes, terms))
 
 
 def _add_household_findings(verdict: Verdict, table: Table, released: Any, recoding: Recoding) -> Verdict:
@@ -45,15 +42,9 @@ def _add_household_findings(verdict: Verdict, table: Table, released: Any, recod
     households = table.households.take(np.flatnonzero(recoding.kept))
     people, problems, number = [*verdict.people], [*verdict.problems], len(np.unique(households.numbers))
     for name in terms.household.attributes:
-        values = households.count(_label_values(engine, released, [name]))
+        values = households.count(number_rows(engine, released, [name]))
         problems += describe_split(name, int(values.sum()) - number)
     if terms.household.k is not None:
-        sizes = households.count(_label_values(engine, released, terms.quasi))
+        sizes = households.count(number_rows(engine, released, terms.quasi))
         people.append(judge_households(sizes, terms.household.k))
     return replace(verdict, people=tuple(people), problems=tuple(problems))
-
-
-def _label_values(engine: Engine, frame: Any, names: Sequence[str]) -> NDArray[np.int32]:
-    """Number the rows by their values in some columns."""
-    tally = engine.tally(frame, names, {})
-    return label_rows(engine, frame, Recoding(np.arange(len(tally), dtype=np.int32), {}, tally.tuples)).labels

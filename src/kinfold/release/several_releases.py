@@ -32,8 +32,8 @@ from kinfold.release.inspection import find_public_folder, read_certificate
 from kinfold.release.release import Release
 from kinfold.tables import frames
 from kinfold.tables.engine import Engine
-from kinfold.tables.queries import label_rows
-from kinfold.tables.recoding import NO_CLASS, Recoding
+from kinfold.tables.queries import number_rows
+from kinfold.tables.recoding import NO_CLASS
 from kinfold.tables.schema import AS_TEXT, Role, normalize_category
 from kinfold.tables.tally import Spread, Tally, encode_values
 
@@ -42,6 +42,7 @@ DIGEST_BYTES = 16  # of a person: two of 10^12 people are equal with a probabili
 PERSON, CLASS = "person", "class"  # columns of the file; confidential columns follow as "value of NAME"
 VALUE_PREFIX = "value of "
 MAX_RECORDS = 2_000_000  # more are not held in one place
+MAX_CELLS = 10_000_000  # pairs of classes whose distances are held at a time: some 100 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,9 +158,7 @@ def read_surrogates(folder: Path) -> ReleasedPeople | None:
     with DuckDB() as engine:
         frame = engine.read(public / entry["file"], form=read_form(entry))
         people = collect_people(engine, frame, frame, terms.unit, names)
-        tuples = engine.tally(frame, terms.quasi, {}).tuples
-        numbers = Recoding(np.arange(entry["classes"], dtype=np.int32), {}, tuples)
-        label = label_rows(engine, frame, numbers).labels.astype(np.int64)
+        label = number_rows(engine, frame, terms.quasi).astype(np.int64)
     known = people.person != ""
     return replace(people, name=folder.name, checksum=entry["sha256"], label=label).take(known)
 
@@ -296,17 +295,26 @@ def _tally_folder(folder: Path) -> Tally:
 
 def _find_nearest_classes(here: Tally, there: Tally) -> NDArray[np.int64]:
     """Return for each class of the other release the nearest class of the new one, by their common columns."""
-    distances = np.zeros((len(there), len(here)))
-    for name in (name for name in there.keys if name in here.keys):
-        texts = [["" if text is None else str(text) for text in tally.keys[name]] for tally in (there, here)]
-        try:
-            one, other = (np.array([float(text) for text in part]) for part in texts)
-            spread = np.concatenate([one, other]).std() or 1.0
-            distances += ((one[:, None] - other[None, :]) / spread) ** 2
-        except ValueError:  # not numbers
-            one, other = (np.array(part) for part in texts)
-            distances += one[:, None] != other[None, :]
-    return np.asarray(distances.argmin(axis=1))
+    pairs = [_read_keys(there, here, name) for name in there.keys if name in here.keys]
+    step, nearest = max(1, MAX_CELLS // max(len(here), 1)), np.zeros(len(there), np.int64)
+    for start in range(0, len(there), step):
+        distances = np.zeros((len(nearest[start : start + step]), len(here)))
+        for one, other in pairs:
+            part = one[start : start + step, None]
+            distances += (part - other) ** 2 if part.dtype.kind == "f" else part != other
+        nearest[start : start + step] = distances.argmin(axis=1)
+    return nearest
+
+
+def _read_keys(there: Tally, here: Tally, name: str) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return a column of the classes of both releases: numbers in standard deviations, else texts."""
+    texts = [["" if text is None else str(text) for text in tally.keys[name]] for tally in (there, here)]
+    try:
+        one, other = (np.array([float(text) for text in part]) for part in texts)
+    except ValueError:  # not numbers
+        return np.array(texts[0]), np.array(texts[1])
+    spread = np.concatenate([one, other]).std() or 1.0
+    return one / spread, other / spread
 
 
 def _count_shared(here: Spread, there: Spread, nearest: NDArray[np.int64]) -> tuple[Any, Any, Any]:

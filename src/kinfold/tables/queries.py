@@ -110,6 +110,12 @@ def fill_from_group(engine: Engine, frame: Any, by: str, names: Sequence[str]) -
     return engine.apply(frame, Recoding(groups.astype(np.int32), columns), engine.schema(frame)), counts
 
 
+def number_rows(engine: Engine, frame: Any, names: Sequence[str]) -> NDArray[np.int32]:
+    """Number the rows by their values in some columns: equal rows have equal numbers."""
+    tally = engine.tally(frame, names, {})
+    return label_rows(engine, frame, Recoding(np.arange(len(tally), dtype=np.int32), {}, tally.tuples)).labels
+
+
 def collect_rows(engine: Engine, frame: Any, schema: Schema | None = None) -> Any:
     """Return every column as Arrow: as stored, or, given a schema, in the type of its values."""
     return engine.collect(frame, {name: StoredValues(schema.get(name) if schema else None) for name in frame.names})
