@@ -33,9 +33,9 @@ from kinfold.measures.formulas.global_risk import (
 )
 from kinfold.measures.formulas.linkage import LinkageRecords, linkage, linkage_credit
 from kinfold.measures.formulas.probabilistic_loss import pil
-from kinfold.measures.formulas.shift import find_moved_shares
 from kinfold.measures.formulas.utility import propensity_mse
 from kinfold.measures.measure_table import CATALOGUE
+from kinfold.measures.shift import find_moved_shares
 from pipeline_tables import Case, usable
 from reference import measures_plain as plain
 

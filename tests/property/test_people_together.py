@@ -146,7 +146,7 @@ def test_a_request_without_a_meaning_is_refused(change: dict[str, Any], message:
 
 
 def test_rows_without_a_person_are_refused() -> None:
-    with pytest.raises(kinfold.DataError, match="may be of one person"):
+    with pytest.raises(kinfold.DataError, match="could belong to one person"):
         kinfold.anonymize(visits(0).assign(pid=lambda t: t.pid.where(t.index > 2)), policy({}))
 
 

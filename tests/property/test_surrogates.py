@@ -158,7 +158,7 @@ def test_a_certificate_that_claims_other_figures_about_people_fails(made: Path, 
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ({"output": {"surrogate": True, "order": "kept"}}, "whose surrogate is whose"),
+        ({"output": {"surrogate": True, "order": "kept"}}, "who has which surrogate"),
         ({"privacy": {"k": 2}}, "no column identifies people"),
         ({"output": {"surrogate_secret": "secret"}}, "output.surrogate is not"),
         ({"output": {"surrogate": True, "surrogate_secret": "nowhere"}}, "cannot be read"),

@@ -167,7 +167,7 @@ def test_what_weighted_averages_cannot_do_is_refused() -> None:
     with pytest.raises(PolicyError) as refused:
         kinfold.anonymize(survey(1), asked)
     assert "variance of weighted averages" in str(refused.value)
-    assert "shares are of records" in str(refused.value)
+    assert "shares count records" in str(refused.value)
     none = ask({}, output={"weighted": True})
     none["columns"]["w"] = {"role": "other"}
     with pytest.raises(PolicyError, match="no column has the role weight"):

@@ -137,18 +137,26 @@ def _find_household_problems(method: Declaration, task: Task) -> Iterator[Proble
         what = f'output.suppressed = "star" {where}: another member of the household shows what is starred'
         yield Problem(what, "leave it out: such records are dropped")
     if request.privacy.average_risk is not None or request.privacy.risk_share is not None:
-        what = f"privacy.average_risk and risk_share {where}: they are about all classes, which are made house by house"
+        what = (
+            f"privacy.average_risk and risk_share {where}: they count all classes, and classes are made separately "
+            "for each group of households"
+        )
         yield Problem(what, "leave them out, or raise k")
     if task.earlier is not None:
         what = f"earlier releases {where}: people keep their earlier classes one by one, not with their household"
         yield Problem(what, "leave out --after")
     if request.method.refine == "exact":
-        yield Problem(f'method.refine = "exact" {where}: classes are not of one table', 'use refine = "auto"')
+        what = f'method.refine = "exact" {where}: it needs one table, but households and members are partitioned apart'
+        yield Problem(what, 'use refine = "auto"')
     for column in (each for each in quasi if each.request.missing in ("separate", "drop")):
-        what = f'columns.{column.name}.missing = "{column.request.missing}" {where} would treat members apart'
+        missing = f'columns.{column.name}.missing = "{column.request.missing}"'
+        what = f"{missing} {where} could treat members of a household differently"
         yield Problem(what, 'choose missing = "mean", or leave out the records first')
     if any(rule.repair for rule in request.rules):
-        yield Problem(f"[[rules]] with repair = true {where}: a repair would treat members apart", "leave repair out")
+        yield Problem(
+            f"[[rules]] with repair = true {where}: a repair could treat members of a household differently",
+            "leave repair out",
+        )
 
 
 def _check_need(need: Need, method: Declaration, task: Task) -> Iterator[Problem]:

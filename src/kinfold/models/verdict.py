@@ -32,17 +32,17 @@ class JointDisclosure:
         people = plural(self.people, "person is", "people are") + " in several releases"
         if self.estimated:
             people = f"estimated from the nearest classes, for {plural(self.people, 'record')} of that release"
-        least = f"each of them is one of at least {plural(self.candidates or 0, 'candidate')}"
+        least = f"anyone who combines them finds at least {plural(self.candidates or 0, 'candidate')} for each"
         lines = [f"together with {names}: {people}; {least}"]
         lines += [
-            f"{plural(count, 'person is', 'people are')} one of only {plural(size, 'candidate')}"
+            f"{plural(count, 'person has', 'people have')} only {plural(size, 'candidate')}"
             for size, count in self.small.items()
         ]
         for name, figures in self.values.items():
             lines.append(
-                f"{name}: at least {plural(figures['smallest'], 'value')} left for each person, one for "
-                f"{figures['one_left']:,}; the class of {figures['same_set'] / self.people:.0%} holds the same values "
-                f"in each release"
+                f"{name}: at least {plural(figures['smallest'], 'value')} possible for each person, one for "
+                f"{figures['one_left']:,}; {figures['same_set'] / self.people:.0%} have the same possible values "
+                "in every release"
             )
         return lines
 

@@ -236,7 +236,7 @@ def _check_unit(policy: Policy, schema: Schema) -> Iterator[Problem]:
     if output.surrogate and unit is None and policy.privacy.household is None:
         yield Problem("output.surrogate: no column identifies people", "name it: privacy.unit or privacy.household")
     if output.surrogate and output.order == "kept":
-        what = "output.surrogate: rows in the order of the source can show whose surrogate is whose"
+        what = "output.surrogate: rows in the order of the source can show who has which surrogate"
         yield Problem(what, "leave out output.order (--keep-order)")
     if unit is None:
         return
@@ -251,7 +251,7 @@ def _check_unit(policy: Policy, schema: Schema) -> Iterator[Problem]:
 def _check_people(policy: Policy) -> Iterator[Problem]:
     """Yield what people with several rows need; a release is checked without it."""
     if policy.privacy.events_known is not None and policy.method.people is None:
-        yield Problem("privacy.events_known is for people together", 'set method.people = "together"')
+        yield Problem('privacy.events_known needs method.people = "together"', 'set method.people = "together"')
     if policy.method.people is not None and policy.privacy.unit is None:
         yield Problem("method.people: no column identifies people", "name it: privacy.unit")
 
@@ -303,9 +303,13 @@ def _check_regrouped(policy: Policy, schema: Schema) -> Iterator[Problem]:
     for name, column in policy.columns.items():
         where = f"columns.{format_toml_key(name)}"
         if policy.output.weighted and column.role is Role.QUASI and column.average == "shares":
-            yield Problem(f"{where}.average: shares are of records, and output.weighted is true", "use mode")
+            yield Problem(
+                f"{where}.average: shares count records, not weights, and output.weighted is true", "use mode"
+            )
         if column.calibrate and column.role is not Role.WEIGHT:
-            yield Problem(f"{where}.calibrate: '{name}' is no sampling weight", "name it in the column of the weights")
+            yield Problem(
+                f"{where}.calibrate: '{name}' is not a sampling weight", "name it in the column of the weights"
+            )
         for each in column.calibrate if column.role is Role.WEIGHT else ():
             known = schema.get(each)
             if known is None:

@@ -30,9 +30,8 @@ def separate_events(engine: Engine, frame: Any, policy: BoundPolicy) -> BoundPol
         return policy
     person = number_texts(engine, frame, unit, AS_TEXT)
     if missing := int((person == 0).sum()):
-        what = (
-            f"method.people: {plural(missing, 'row has', 'rows have')} no value in '{unit}', and may be of one person"
-        )
+        rows = plural(missing, "row has", "rows have")
+        what = f"method.people: {rows} no value in '{unit}', so they could belong to one person"
         raise DataError(what, fix="give each person a number, or leave such rows out")
     columns, problems = [], []
     for column in policy.columns:
@@ -80,7 +79,9 @@ def _find_problems(policy: BoundPolicy) -> list[Problem]:
     """Return what the policy asks for that has no meaning for people with several rows."""
     request, problems = policy.request, [*_find_event_problems(policy)]
     if not policy.with_role(Role.QUASI):
-        what = "method.people: no quasi-identifier is of the person, so that there are no classes of people"
+        what = (
+            "method.people: every quasi-identifier differs between rows of a person, so there are no classes of people"
+        )
         problems.append(Problem(what, "name an attribute of the person, or leave out method.people"))
     if any(rule.repair for rule in policy.rules):
         what = "method.people: rules cannot be repaired if the rows of a person are recoded together"
@@ -90,7 +91,7 @@ def _find_problems(policy: BoundPolicy) -> list[Problem]:
             (f"columns.{format_toml_key(c.name)}" for c in policy.columns if c.request.regrouped), "output.weighted"
         )
         problems.append(
-            Problem(f"{where}: sampling weights are of rows, and people are recoded together", "leave it out")
+            Problem(f"{where}: sampling weights belong to rows, and people are recoded as a whole", "leave it out")
         )
     return problems
 
@@ -114,10 +115,11 @@ def _find_event_problems(policy: BoundPolicy) -> Iterator[Problem]:
         yield Problem(f"{names}: events of a person can be counted only by a surrogate", "set output.surrogate = true")
     for column in events:
         if column.kind is Kind.CONTINUOUS and column.request.hierarchy is None:
-            what = f"columns.{format_toml_key(column.name)}: a number of events needs a hierarchy"
+            what = f"columns.{format_toml_key(column.name)}: a numeric attribute of events needs a hierarchy"
             yield Problem(what, "add one, for example hierarchy = { intervals = [10, 20, 40] }")
         elif column.suppressed or column.request.missing != "refuse":
-            what = f"columns.{format_toml_key(column.name)}: 'missing' and suppression are not for events"
+            key = format_toml_key(column.name)
+            what = f"columns.{key}: attributes of events cannot have 'missing' or suppressed cells"
             yield Problem(what, "leave it out")
     if dates and request.output.format == "parquet":
         yield Problem("output.format: a release with dates of events is a CSV file", "leave it out")

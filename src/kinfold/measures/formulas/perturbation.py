@@ -37,7 +37,7 @@ def check_transitions(matrix: ArrayLike, categories: int) -> Floats:
     """Return a matrix of transition probabilities; raise `ValueError` if it is not one."""
     p = np.asarray(matrix, np.float64)
     if p.shape != (categories, categories):
-        raise ValueError(f"it has not {categories} rows and columns, one for each category")
+        raise ValueError(f"it does not have {categories} rows and columns, one for each category")
     if not np.isfinite(p).all() or (p < 0).any() or (np.abs(p.sum(axis=1) - 1) > MAX_ROW_ERROR).any():
         raise ValueError("its rows are not probabilities: each at least 0, with the sum 1")
     return p
