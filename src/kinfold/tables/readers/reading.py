@@ -138,7 +138,8 @@ def _drop_short_totals(db: Database, dialect: Dialect, start: int) -> int:
     """
     is_short = "SELECT line FROM reject_errors GROUP BY line HAVING bool_and(error_type = 'MISSING COLUMNS')"
     query = f"SELECT DISTINCT line, csv_line FROM reject_errors WHERE line IN ({is_short})"
-    lines = dict(db.execute(query))
+    if not (lines := dict(db.execute(query))):
+        return 0
     names = [f"c{i}" for i in range(len(dialect.header))]
     fields = [_split_line(text, dialect.separator) for text in lines.values()]
     cells = {c: pa.array([dict(enumerate(row)).get(i) for row in fields], pa.string()) for i, c in enumerate(names)}
