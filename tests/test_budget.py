@@ -34,19 +34,19 @@ BUDGET = {
     "policy": (20, 4_400),
     "profiling": (13, 3_360),
     "profiling/frameworks": (1, 240),
-    "release": (11, 2_210),
+    "release": (11, 2_300),
     "release/report": (9, 1_990),
     "studio": (15, 3_550),
     "tables": (16, 3_270),
     "tables/databases": (6, 1_030),
     "tables/duckdb": (8, 2_300),
-    "tables/readers": (10, 2_310),
+    "tables/readers": (11, 2_420),
     "tables/spark": (6, 1_740),
 }
 ENGINE_VERBS = 14
 CALL_DEPTH = 20  # functions from `main` to the MDAV kernel
 FILE_LINES = 500
-CHECKER_LINES = 550  # one file by design: a recipient copies it
+CHECKER_LINES = 600  # one file by design: a recipient copies it
 
 
 def test_every_package_has_a_budget() -> None:

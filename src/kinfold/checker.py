@@ -13,6 +13,9 @@ exact arithmetic:
     r       the number of classes over the number of records; the share of records in classes that are too small
     delta   the largest |log2(q/p)| of these shares, infinite (null) if a class lacks a value
 
+Tables of people (`release.tables`) are joined to the table by the surrogates of people. What is checked is what all
+files show together.
+
 If the table has surrogates of households, their attributes must be the same for all members, and every class must have
 members of the promised number of households. If it has surrogates of people, every promise is checked again with each
 person counted once in a class, and once for each value that they hold there.
@@ -89,7 +92,7 @@ def check_release(folder: Path) -> dict[str, Any]:
 def check_table(path: Path, certificate: Mapping[str, Any]) -> dict[str, Any]:
     """Check a table against a certificate; return figures, promises, problems, and whether all promises hold."""
     try:
-        result = judge(read_table(path, certificate), certificate)
+        result = judge(read_tables(path, certificate), certificate)
         same = _figures_match(result, certificate)
     except InvalidTable as error:
         return _failed_result(str(error))
@@ -462,11 +465,36 @@ def _parse_with_format(text: str, form: str) -> timedelta:
     return moment.replace(tzinfo=None) - datetime.min - (moment.utcoffset() or timedelta()) - timedelta(shift)
 
 
-def read_table(path: Path, certificate: Mapping[str, Any]) -> dict[str, Fields]:
-    """Return the columns of a released table as text; raise if the certificate names other columns."""
-    table = _read_parquet(path) if path.suffix == ".parquet" else _read_csv(path, certificate["release"])
+def read_tables(path: Path, certificate: Mapping[str, Any]) -> dict[str, Fields]:
+    """Return the columns of a release as text, files joined; raise if the certificate names other columns."""
+    table, release = read_table(path, certificate), certificate.get("release", {})
+    for number, entry in enumerate(release.get("tables", ())):
+        unit, people = release["people"]["counted_by"], read_table(path.with_name(entry["file"]), certificate)
+        if sorted(people) != sorted([unit, *entry["columns"]]):
+            raise InvalidTable("a table has other columns than the certificate names")
+        if number and {*people[unit]} != {*table[unit]}:
+            raise InvalidTable("the tables are not linked: they have different people")
+        table = join_people(table, people, unit)
     if sorted(table) != sorted(c["name"] for c in certificate["columns"] if c["role"] not in ("identifier", "remove")):
         raise InvalidTable("the table has other columns than the certificate names")
+    return table
+
+
+def join_people(table: dict[str, Fields], people: dict[str, Fields], unit: str) -> dict[str, Fields]:
+    """Return the rows with the values of their people, then the people without a row; raise if people do not fit."""
+    place = {person: row for row, person in enumerate(people[unit])}
+    if None in place or len(place) < len(people[unit]) or not {*table[unit]} <= place.keys():
+        raise InvalidTable("the tables are not linked: a person has several rows in a table of people, or none")
+    rows = [place[person] for person in table[unit]]
+    present = {*table[unit]}
+    without = [row for person, row in place.items() if person not in present]
+    joined = {name: [*fields, *(None for _ in without)] for name, fields in table.items()}
+    return joined | {name: [fields[row] for row in (*rows, *without)] for name, fields in people.items()}
+
+
+def read_table(path: Path, certificate: Mapping[str, Any]) -> dict[str, Fields]:
+    """Return the columns of a file as text."""
+    table = _read_parquet(path) if path.suffix == ".parquet" else _read_csv(path, certificate["release"])
     if certificate.get("release", {}).get("quoted"):
         return {name: [text and unquote(text) for text in fields] for name, fields in table.items()}
     return table
@@ -516,7 +544,11 @@ def _checksums_match(folder: Path, certificate: dict[str, Any]) -> bool:
     """Return whether the certificate, the table, and the listed documents that are there have their checksums."""
     content = {key: value for key, value in certificate.items() if key != "checksum"}
     text = json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
-    entries = [content["release"], *filter(None, (content.get("report"), *content.get("documents", ())))]
+    entries = [
+        content["release"],
+        *content["release"].get("tables", ()),
+        *filter(None, (content.get("report"), *content.get("documents", ()))),
+    ]
     listed = [(folder / entry["file"], entry["sha256"]) for entry in entries]
     parts = [(path.read_bytes(), checksum) for path, checksum in listed if path.is_file()]
     parts.append((text, certificate["checksum"]))

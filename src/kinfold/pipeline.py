@@ -32,7 +32,7 @@ from kinfold.methods.weights import release_weights
 from kinfold.models.verdict import Verdict
 from kinfold.policy.binding import bind
 from kinfold.policy.encoding import encode
-from kinfold.policy.events import separate_events
+from kinfold.policy.events import assign_attributes, link_tables, refuse_tables, separate_events
 from kinfold.policy.exact_values import describe_time_zones
 from kinfold.policy.households import fill_households, find_household_terms
 from kinfold.policy.model import Policy
@@ -112,7 +112,7 @@ def anonymize(
     source = _parse_text(source)
     if not isinstance(source, Path | DatabaseAddress) and not frames.is_spark(source) and frames.is_frame(source):
         source = frames.Snapshot.from_frame(source)  # later changes to the caller's frame do not reach the release
-    rows = resolve_source(source)
+    rows = link_tables(request_policy, resolve_source(source))
     engine = open_engine(request_policy, rows)
     report("read", 0, 1)
     original = engine.read(rows, MISSING_TEXTS, request_policy.form)  # frame: the rows of the source
@@ -242,6 +242,7 @@ def verify(
     if together_with:
         raise PolicyError("only a release folder can be compared with other releases", fix="name the folder: DIR")
     request_policy = build_policy(policy, request)
+    refuse_tables(request_policy, "a single file is not the whole release", "verify the folder of the release")
     rows = resolve_source(source)
     quoted = _is_quoted(request_policy, rows)
     form = replace(request_policy.source.form, encoding=None, header=None, skip=0, skip_totals=False, quoted=quoted)
@@ -273,6 +274,7 @@ def measure(original: Any, released: Any, policy: Any = None, **request: Any) ->
     """
     options, request = MeasureOptions.split_keywords(request)
     request_policy = build_policy(policy, request)
+    refuse_tables(request_policy, "rows of several tables are not paired", "read the measures of the release")
     index = frames.get_index_names(original)
     sources = [resolve_source(original), resolve_source(released)]
     if options.population is not None:
@@ -333,7 +335,7 @@ def find_outliers(source: Any, policy: Any = None, **request: Any) -> MuArgusSta
 def _open_task(source: Any, policy: Policy, method: str) -> Iterator[Task]:
     """Yield the task of a method, whatever method the policy names."""
     policy = policy.model_copy(update={"method": policy.method.model_copy(update={"name": method})})
-    rows = resolve_source(source)
+    rows = link_tables(policy, resolve_source(source))
     with open_engine(policy, rows) as engine:
         table = bind_table(engine, engine.read(rows, MISSING_TEXTS, policy.form), policy)[2]
         yield Task(table.policy, table.terms.models, table)
@@ -343,6 +345,7 @@ def bind_table(
     engine: Engine, original: Any, policy: Policy, index: Collection[str] = ()
 ) -> tuple[PreparedTable, Schema, Table]:
     """Bind a policy to a frame; raise with every problem if it does not fit."""
+    policy = assign_attributes(policy, original.parts, original.names)  # of people or events, if tables were joined
     prepared = prepare(engine, original, policy, index)  # single values recoded: top, bottom, round_to, map
     household = find_household_terms(engine, prepared.frame, policy)
     prepared = fill_households(engine, prepared, household)  # missing cells that other members show
@@ -358,7 +361,7 @@ def bind_table(
 def build_hierarchy(source: Any, policy: Any, column: str) -> Hierarchy:
     """Return the hierarchy of a column as a policy builds it from the values of the column."""
     policy = Policy.of(policy)
-    rows = resolve_source(source)
+    rows = link_tables(policy, resolve_source(source))
     with open_engine(policy, rows) as engine:
         frame = prepare(engine, engine.read(rows, MISSING_TEXTS, policy.form), policy).frame
         bound = bind(policy, engine.schema(frame))

@@ -109,6 +109,11 @@ def test_the_days_between_the_events_of_a_person_are_kept_exactly_and_nothing_el
         assert released[0][name].tolist() == table[name].tolist()
 
 
+def test_classes_are_large_enough_that_people_with_equal_events_meet() -> None:
+    release = kinfold.anonymize(visits(1, 200, 5), policy(1, 0))
+    assert release.frame.groupby(["sex", "age"]).pid.nunique().min() >= 30  # ten times k
+
+
 def test_codes_are_true_of_their_event_and_generalized_alike() -> None:
     table = visits(2)
     frame = kinfold.anonymize(table, policy(1, 30)).frame

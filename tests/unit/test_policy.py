@@ -23,6 +23,7 @@ from kinfold.policy.model import (
     ColumnPolicy,
     EngineSection,
     HierarchySpec,
+    LinkedTable,
     Method,
     Output,
     Policy,
@@ -189,9 +190,10 @@ def test_wrong_keywords_are_refused(policy: str | None, keywords: dict[str, Any]
 @pytest.mark.parametrize("section", [*Policy.model_fields])
 def test_the_known_keys_are_those_of_the_section(section: str) -> None:
     further = {"columns": {"role": {"kk": 1}}, "rules": [{"kk": 1}], "review": {"unit": {"kk": 1}}}
+    further["tables"] = {"people": {"kk": 1}}
     written = further.get(section, {"kk": 1})
     lists = {"columns": "role, reason, type, ", "rules": "check, repair", "review": "question, seen, sets, proposed, "}
-    known = lists.get(section)
+    known = (lists | {"tables": "file, link"}).get(section)
     keys = known or ", ".join(type(getattr(Policy(privacy=Privacy(k=2)), section)).model_fields)
     with pytest.raises(PolicyError, match=rf"\.kk'[^\n]*\n  fix: known keys there: {keys}"):
         Policy.parse({"privacy": {"k": 2}, section: written})
@@ -275,7 +277,7 @@ FRAGMENT = {**SCHEMA, "required": []}  # what a page shows of a policy
 GOOD: dict[str, Any] = tomllib.loads((ROOT / "src/kinfold/demo/policy.toml").read_text("utf-8"))
 MODELS = {"source": Source, "engine": EngineSection, "privacy": Privacy, "method": Method, "columns": ColumnPolicy}
 MODELS |= {"hierarchy": HierarchySpec, "output": Output, "report": Report, "rules": Rule}
-MODELS |= {"risk_share": RiskShareKeys}
+MODELS |= {"risk_share": RiskShareKeys, "tables": LinkedTable}
 MODELS |= {"perturb": Perturbation, "review": Review, "question": ReviewQuestion, "proposal": Proposal}
 
 

@@ -30,6 +30,7 @@ from kinfold.methods.generalization import estimate_generalization_seconds, gene
 from kinfold.methods.microaggregation import microaggregate
 from kinfold.methods.plan import Task, choose_method, estimate_partition_seconds, find_unmet_needs
 from kinfold.pipeline import MISSING_TEXTS, bind_table, open_engine, resolve_source
+from kinfold.policy.events import link_tables
 from kinfold.policy.model import Policy
 from kinfold.policy.registry import Declaration
 from kinfold.policy.table import Table
@@ -94,7 +95,7 @@ class Advice:
 def advise(source: Any, policy: Policy, progress: Progress = no_progress) -> Advice:
     """Return what a policy would cost; raise if `anonymize` would refuse it."""
     policy.review.require_answers()
-    started, rows = time.perf_counter(), resolve_source(source)
+    started, rows = time.perf_counter(), link_tables(policy, resolve_source(source))
     with open_engine(policy, rows) as engine:
         original = engine.read(rows, MISSING_TEXTS, policy.form)
         table = bind_table(engine, original, policy)[2]

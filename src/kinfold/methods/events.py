@@ -31,6 +31,7 @@ from kinfold.policy.table import Table
 from kinfold.tables.recoding import Replace
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 
@@ -68,7 +69,7 @@ def protect_events(table: Table, known: KnownEvents, classes: Ints, owner: Ints)
     rows = np.flatnonzero(classes >= 0)
     classes, owner = classes[rows], np.unique(owner[rows], return_inverse=True)[1]
     dates = [_read_days(table, name) for name in known.dates]
-    days = [np.where(date.null, NO_DAY, np.nan_to_num(date.numbers)).astype(np.int64)[rows] for date in dates]
+    days = [np.where(date.null, NO_DAY, np.nan_to_num(date.numbers).astype(np.int64))[rows] for date in dates]
     codes = [*_read_codes(table, known.codes)]
     best: tuple[float, int, Mask] | None = None
     for steps in range(1 + max([code.hierarchy.height for code in codes if code.hierarchy], default=0)):
@@ -85,13 +86,16 @@ def protect_events(table: Table, known: KnownEvents, classes: Ints, owner: Ints)
     moved = _move_days(classes, owner, days, empty, known.shift)
     for date, new in zip(dates, moved, strict=True):
         numbers = np.full(len(visible), np.nan)
-        numbers[rows] = np.where(empty, np.nan, new)
+        numbers[rows] = new
         columns[date.bound.name] = Replace(numbers_to_arrow(date, numbers, exact=False))
     for code in codes:
         numbers, texts, lost = code.label(steps)
         values = pa.array(texts[np.where(visible, numbers, 0)].tolist(), pa.string())
         columns[code.attribute.bound.name] = Replace(values, as_stored=code.hierarchy is None)
-    return ReleasedEvents(columns, tuple(_describe(known, int(empty.sum()), len(rows), steps)))
+    events = int(
+        np.logical_or.reduce([*(day != NO_DAY for day in days), *(c.label(0)[0][rows] > 0 for c in codes)]).sum()
+    )
+    return ReleasedEvents(columns, tuple(_describe(known, int(empty.sum()), events, steps)))
 
 
 def leave_rare_empty(
@@ -111,8 +115,8 @@ def leave_rare_empty(
         blank[rows[rare]] = True
 
 
-def _move_days(classes: Ints, owner: Ints, days: Sequence[Ints], empty: Mask, shift: int) -> Iterator[Ints]:
-    """Yield the new days: a person's first one is near the mean of the class, the others keep their distance to it."""
+def _move_days(classes: Ints, owner: Ints, days: Sequence[Ints], empty: Mask, shift: int) -> Iterator[Floats]:
+    """Yield the new days (NaN: none): a person's first one near the mean of the class, the others as far from it."""
     visible = [np.where(empty, NO_DAY, day) for day in days]
     first = find_first_days(owner, visible)
     moving = first != NO_DAY
@@ -123,7 +127,7 @@ def _move_days(classes: Ints, owner: Ints, days: Sequence[Ints], empty: Mask, sh
     random = np.random.default_rng(secrets.randbits(128)).integers(-shift, shift + 1, len(first))
     start = np.floor(sums / people).astype(np.int64)[group] + random
     for day in visible:
-        yield np.where(day == NO_DAY, 0, day - first[owner] + start[owner])
+        yield np.where(day == NO_DAY, np.nan, day - first[owner] + start[owner])
 
 
 def _read_days(table: Table, name: str) -> NumericAttribute:
@@ -143,8 +147,8 @@ def _read_codes(table: Table, names: Sequence[str]) -> Iterator[_Code]:
         yield _Code(attribute, attribute.hierarchy if bound.request.hierarchy else None)
 
 
-def _describe(known: KnownEvents, empty: int, rows: int, steps: int) -> Iterator[str]:
-    yield f"{empty:,} of {plural(rows, 'event')} were left empty, because too few people of their class have the same"
+def _describe(known: KnownEvents, empty: int, events: int, steps: int) -> Iterator[str]:
+    yield f"{empty:,} of {plural(events, 'event')} were left empty, because too few people of their class have the same"
     if steps:
         yield f"codes of events were generalized by up to {plural(steps, 'level')}"
     if known.dates:

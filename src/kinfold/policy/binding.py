@@ -252,6 +252,9 @@ def _check_people(policy: Policy) -> Iterator[Problem]:
     """Yield what people with several rows need; a release is checked without it."""
     if policy.privacy.events_known is not None and policy.method.people is None:
         yield Problem('privacy.events_known needs method.people = "together"', 'set method.people = "together"')
+    for name in (key for key, each in policy.columns.items() if each.of is not None and policy.method.people is None):
+        what = f"columns.{format_toml_key(name)}: 'of' needs method.people = \"together\""
+        yield Problem(what, 'set method.people = "together"')
     if policy.method.people is not None and policy.privacy.unit is None:
         yield Problem("method.people: no column identifies people", "name it: privacy.unit")
 
@@ -381,7 +384,7 @@ def _check_values(bound: BoundColumn, form: SourceForm) -> Iterator[Problem]:
     elif bound.kind is Kind.CONTINUOUS and (text := filled - column.numbers):
         what = f"{name} is declared continuous, but {text} of {filled} values are not numbers"
         yield Problem(what, f"{_suggest_keys(column, 'number', form) or 'correct them'}, or declare it nominal")
-    averaged = quasi and bound.kind.is_numeric and not bound.suppressed
+    averaged = quasi and bound.kind.is_numeric and not bound.suppressed and bound.request.of != "event"
     if column.nulls and filled and averaged and bound.request.missing == "refuse":
         what = f"{name} is {bound.kind} and {column.nulls} of its values are missing"
         yield Problem(what, f"choose columns.{format_toml_key(column.name)}.missing: separate, mean or drop")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,57 @@ from numpy.typing import NDArray
 
 from kinfold.errors import DataError, PolicyError, Problem, plural
 from kinfold.policy.binding import BoundPolicy
+from kinfold.policy.model import Policy
 from kinfold.policy.toml_values import format_toml_key
 from kinfold.tables.engine import Engine
 from kinfold.tables.queries import number_texts
+from kinfold.tables.readers.linked_tables import JoinedParts, LinkedFile, LinkedFiles
 from kinfold.tables.schema import AS_TEXT, Kind, Role
 
 PROTECTED = (Role.QUASI, Role.CONFIDENTIAL)
+
+
+def link_tables(policy: Policy, source: Any) -> Any:
+    """Return the source with the further tables of the policy, if it has any; raise if they cannot be released."""
+    if not policy.tables:
+        return source
+    unit, problems = policy.privacy.unit, []
+    if unit is None or policy.method.people is None or not policy.output.surrogate:
+        what = "tables: tables are linked by the surrogates of people who stay together"
+        fix = 'set privacy.unit, method.people = "together" and output.surrogate = true'
+        problems.append(Problem(what, fix))
+    if not isinstance(source, Path) or policy.source.parts or policy.engine.name == "spark":
+        what = "tables: the main table is a single file, read by the embedded engine"
+        problems.append(
+            Problem(what, "give a path of a file, without source.parts and Spark; or join the tables first")
+        )
+    if problems:
+        raise PolicyError(problems)
+    assert unit is not None  # noqa: S101  checked above
+    return LinkedFiles(source, unit, tuple(LinkedFile(each.file, each.link or unit) for each in policy.tables.values()))
+
+
+def refuse_tables(policy: Policy, what: str, fix: str) -> None:
+    """Raise if a policy has further tables, which a question about one table cannot take into account."""
+    if policy.tables:
+        raise PolicyError(f"tables: {what}", fix=fix)
+
+
+def assign_attributes(policy: Policy, parts: JoinedParts | None, names: Sequence[str]) -> Policy:
+    """Return the policy in which columns of tables of people are of the person, and all others of the event.
+
+    A column of the main table is of the person if the policy says so.
+    """
+    if parts is None:
+        return policy
+    own = {name for columns in parts.columns for name in columns}
+    columns = {
+        name: column.model_copy(update={"of": "person" if name in own else column.of or "event"})
+        if column.role in PROTECTED
+        else column
+        for name, column in policy.for_columns(names).columns.items()
+    }
+    return policy.model_copy(update={"columns": columns})
 
 
 def separate_events(engine: Engine, frame: Any, policy: BoundPolicy) -> BoundPolicy:

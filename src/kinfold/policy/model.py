@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
@@ -47,6 +48,7 @@ from kinfold.tables.resources import Resources, check_memory, parse_memory
 from kinfold.tables.schema import ROLE_SYNONYMS, Kind, Role, normalize_category
 from kinfold.tables.source_form import ColumnForm, SourceForm
 
+PUBLIC_FILES = ("release", "certificate", "report", "dictionary", "datapackage")
 MIN_SECRET_SEED = 10**11  # smaller seeds can be guessed
 
 
@@ -109,6 +111,13 @@ def _to_codes(value: Any) -> Any:
     return [normalize_category(code) if isinstance(code, str) else code for code in codes]
 
 
+def _check_table_name(name: str) -> str:
+    if not re.fullmatch("[a-z0-9_-]{1,60}", name) or name in PUBLIC_FILES:
+        files = ", ".join(PUBLIC_FILES)
+        raise ValueError(f"a table has a name of small letters, digits, - and _, which becomes a file; not {files}")
+    return name
+
+
 TomlScalar: TypeAlias = str | float | bool  # a category in TOML
 Texts = Annotated[tuple[str, ...], BeforeValidator(_to_texts, json_schema_input_type=tuple[TomlScalar, ...])]
 Integer = Annotated[StrictInt, BeforeValidator(_to_integer)]
@@ -119,6 +128,7 @@ Limit = Annotated[float | str, PlainValidator(_to_limit, json_schema_input_type=
 ValueMap = Annotated[
     dict[str, str], BeforeValidator(_to_value_map, json_schema_input_type=dict[str, TomlScalar]), Field(min_length=1)
 ]
+TableName = Annotated[str, AfterValidator(_check_table_name)]
 ScalarOrList: TypeAlias = TomlScalar | tuple[TomlScalar, ...]
 Codes = Annotated[tuple[str, ...], BeforeValidator(_to_codes, json_schema_input_type=ScalarOrList)]
 
@@ -294,6 +304,13 @@ class Output(Section):
     surrogate_secret: Path | None = None  # a file; keys are then the same in every release with it
 
 
+class LinkedTable(Section):
+    """[tables.NAME]: a further table with one row for each person, released as a file of its own with this name."""
+
+    file: Path
+    link: str | None = None  # its column that numbers people; None: it has the name of privacy.unit
+
+
 class Report(Section):
     """[report]: what is measured in addition to the promises."""
 
@@ -364,6 +381,7 @@ class Policy(Section):
     method: Method = Method()
     columns: dict[str, ColumnPolicy] = Field(default_factory=dict)
     output: Output = Output()
+    tables: dict[TableName, LinkedTable] = Field(default_factory=dict)
     report: Report = Report()
     rules: tuple[Rule, ...] = ()
     review: Review = Review()
@@ -453,7 +471,10 @@ class Policy(Section):
         if output.surrogate_secret is not None:
             secret = folder.absolute() / output.surrogate_secret
             output = output.model_copy(update={"surrogate_secret": secret})
-        return self.model_copy(update={"columns": columns, "output": output})
+        tables = {
+            name: each.model_copy(update={"file": folder.absolute() / each.file}) for name, each in self.tables.items()
+        }
+        return self.model_copy(update={"columns": columns, "output": output, "tables": tables})
 
     def toml(self) -> str:
         """Return the policy as TOML text that `load` reads."""
@@ -462,4 +483,4 @@ class Policy(Section):
         values |= {key: getattr(self, key).model_dump(mode="json", exclude_defaults=True) for key in brief}
         if "suppression" not in self.method.model_fields_set:  # a limit that is set also counts records without a value
             del values["method"]["suppression"]
-        return tomlkit.dumps({key: value for key, value in values.items() if value or key not in brief})
+        return tomlkit.dumps({key: value for key, value in values.items() if value or key not in (*brief, "tables")})

@@ -126,7 +126,7 @@ JsonSchema: TypeAlias = dict[str, Any]
 
 SCHEMA_DIALECT = "http://json-schema.org/draft-07/schema#"  # TOML editors support this one
 KEY_PATHS = {"columns": "columns.NAME", "hierarchy": "columns.NAME.hierarchy", "rules": "rules[]"}
-KEY_PATHS |= {"risk_share": "privacy.risk_share"}
+KEY_PATHS |= {"risk_share": "privacy.risk_share", "tables": "tables.NAME"}
 KEY_PATHS |= {"perturb": "columns.NAME.perturb", "question": "review.NAME", "proposal": "review.proposal"}
 SECTION_KEYS = {  # sections of policy_keys.toml by the name of the model
     "Source": "source",
@@ -138,6 +138,7 @@ SECTION_KEYS = {  # sections of policy_keys.toml by the name of the model
     "HierarchySpec": "hierarchy",
     "Perturbation": "perturb",
     "Output": "output",
+    "LinkedTable": "tables",
     "Report": "report",
     "Rule": "rules",
     "Review": "review",

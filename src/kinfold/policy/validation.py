@@ -129,8 +129,8 @@ def _problem_key(detail: Any) -> str:
     if path[0] == "columns":
         head, rest = path[:2], [part for part in path[2:] if part != "[key]"]
         return ".".join([*head, *rest])
-    if path[0] == "review":
-        return ".".join(path)
+    if path[0] in ("review", "tables"):
+        return ".".join(part for part in path if part != "[key]")
     if path[0] == "rules" and len(path) > 1:
         return ".".join(["rules", str(int(path[1]) + 1), *path[2:]])
     return ".".join(path[:2])

@@ -118,6 +118,10 @@ class _CertificateHouseholds(_CertificatePeople):
     attributes: tuple[str, ...]
 
 
+class _CertificateTable(_CertificateFile):
+    columns: tuple[str, ...]  # other than the surrogate of the person
+
+
 class _CertificateRelease(_CertificateFile):
     order: Literal["sorted", "kept"]
     separator: Annotated[str, Field(pattern=r"^[,;|:^~!#&\t ]$")] | None = None
@@ -127,6 +131,7 @@ class _CertificateRelease(_CertificateFile):
     classes: Count
     people: _CertificatePeople | None = None
     households: _CertificateHouseholds | None = None
+    tables: tuple[_CertificateTable, ...] = ()  # further files with one row for each person
     within: NonNegative | None = None
     blocks: Count | None = None
 
@@ -279,7 +284,11 @@ def check_shape(certificate: Certificate) -> None:
         problems.append(Problem("the certificate does not say what others know about events", "do not rely on it"))
     if not surrogates <= counted:
         problems.append(Problem("the certificate has a surrogate, but counts no people by it", "do not rely on it"))
-    if len({*names}) < len(names):
+    tables = content["release"].get("tables", ())
+    of_people = [name for table in tables for name in table["columns"]]
+    if tables and (entries[0].get("counted_by") not in surrogates or not {*of_people} <= {*names} - surrogates):
+        problems.append(Problem("the certificate does not say how its tables are linked", "do not rely on it"))
+    if len({*names}) < len(names) or len({*of_people}) < len(of_people):
         problems.append(Problem("the certificate names a column twice", "do not rely on it"))
     if problems:
         raise VerifyError(problems)

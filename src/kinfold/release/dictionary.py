@@ -46,7 +46,9 @@ MARKDOWN_SIGNS = re.compile(r"([\\`*_{}\[\]<>|#~])")
 def write_dictionary(contents: ReleaseContents, file: Path, form: Mapping[str, Any]) -> tuple[Path, ...]:
     """Write the three files next to the released file and return their paths; `form` is how the file is written."""
     columns = [*_describe_columns(contents)]
-    dictionary = {"file": file.name, "records": contents.schema.rows, **form, "columns": columns}
+    dictionary: dict[str, Any] = {"file": file.name, "records": contents.schema.rows, **form, "columns": columns}
+    if tables := [*_list_tables(contents, file)]:
+        dictionary = {"tables": tables, **dictionary}
     texts = {
         "dictionary.json": _dump(dictionary),
         "dictionary.md": _write_markdown(dictionary),
@@ -59,6 +61,19 @@ def write_dictionary(contents: ReleaseContents, file: Path, form: Mapping[str, A
 
 def _dump(content: Mapping[str, Any]) -> str:
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def _list_tables(contents: ReleaseContents, file: Path) -> Iterator[dict[str, Any]]:
+    """Yield each file of a release of several tables, with its columns; nothing for a single table."""
+    parts, policy = contents.release.original.parts, contents.release.policy.request
+    if parts is None:
+        return
+    linked = {name for columns in parts.columns for name in columns}
+    present = [column.name for column in contents.schema]
+    yield {"file": file.name, "columns": [name for name in present if name not in linked]}
+    for name, columns in zip(policy.tables, parts.columns, strict=True):
+        own = [policy.privacy.unit, *(each for each in present if each in columns)]
+        yield {"file": file.with_stem(name).name, "columns": own}
 
 
 def _describe_columns(contents: ReleaseContents) -> Iterator[dict[str, Any]]:
@@ -114,10 +129,24 @@ def _describe_values(bound: BoundColumn, column: Column, values: NumberCounts | 
 def _build_package(contents: ReleaseContents, file: Path, dictionary: Mapping[str, Any]) -> dict[str, Any]:
     """Return the data package; `hash` and `bytes` are those of a CSV file."""
     columns = zip(contents.schema, dictionary["columns"], strict=True)
-    schema = {"fields": [_build_field(column, entry, dictionary) for column, entry in columns], "missingValues": [""]}
+    fields = {column.name: _build_field(column, entry, dictionary) for column, entry in columns}
+    tables = dictionary.get("tables") or [{"file": file.name, "columns": [*fields]}]
+    return {
+        "profile": "tabular-data-package",
+        "name": "release",
+        "description": "Made by kinfold. The certificate says what is promised.",
+        "resources": [
+            _build_resource(file.with_name(table["file"]), dictionary)
+            | {"schema": {"fields": [fields[name] for name in table["columns"]], "missingValues": [""]}}
+            for table in tables
+        ],
+    }
+
+
+def _build_resource(file: Path, dictionary: Mapping[str, Any]) -> dict[str, Any]:
     resource: dict[str, Any] = {
         "profile": "tabular-data-resource",
-        "name": "release",
+        "name": file.stem,
         "path": file.name,
         "format": file.suffix[1:],
         "mediatype": "text/csv" if file.suffix == ".csv" else "application/vnd.apache.parquet",
@@ -127,12 +156,7 @@ def _build_package(contents: ReleaseContents, file: Path, dictionary: Mapping[st
         dialect = {"delimiter": dictionary["separator"], "quoteChar": '"', "doubleQuote": True, "header": True}
         checksums = {"bytes": file.stat().st_size, "hash": f"sha256:{hash_file(file)}"}  # Frictionless: only of text
         resource |= {"encoding": "utf-8", **checksums, "dialect": dialect}
-    return {
-        "profile": "tabular-data-package",
-        "name": "release",
-        "description": "Made by kinfold. The certificate says what is promised.",
-        "resources": [resource | {"schema": schema}],
-    }
+    return resource
 
 
 def _build_field(column: Column, entry: Mapping[str, Any], dictionary: Mapping[str, Any]) -> dict[str, Any]:
@@ -148,11 +172,14 @@ def _build_field(column: Column, entry: Mapping[str, Any], dictionary: Mapping[s
 
 
 def _write_markdown(dictionary: Mapping[str, Any]) -> str:
+    tables = dictionary.get("tables") or [{"file": dictionary["file"]}]
+    files = ", ".join(f"`{table['file']}`" for table in tables) + (", joined" if len(tables) > 1 else "")
     lines = [
         "# Data dictionary",
         "",
-        f"`{dictionary['file']}`, {format_count(dictionary['records'])} records. An empty field is a missing value."
+        f"{files}, {format_count(dictionary['records'])} records. An empty field is a missing value."
         + (f" {QUOTED_NOTE}" if dictionary.get("quoted") else ""),
+        *(f"\n`{each['file']}`: {', '.join(map(_escape, each['columns']))}" for each in tables if "columns" in each),
         "",
         "| column | type | role | what was done | values | missing |",
         "| --- | --- | --- | --- | --- | --- |",

@@ -7,7 +7,7 @@ internal/   report.html · audit.json · policy.toml · people.parquet, with `pr
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -21,6 +21,7 @@ from kinfold import __version__
 from kinfold.errors import KinfoldError, PolicyError, Problem, VerifyError
 from kinfold.hierarchies import Hierarchy
 from kinfold.models.terms import ConfidentialColumn
+from kinfold.policy.events import refuse_tables
 from kinfold.policy.terms import list_texts
 from kinfold.progress import StageProgress, run_in_thread
 from kinfold.release.certificate import Certificate, certify, describe_people, read_form
@@ -31,7 +32,11 @@ from kinfold.release.several_releases import list_people, write_people
 from kinfold.tables.databases.address import DatabaseAddress
 from kinfold.tables.engine import Engine
 from kinfold.tables.frames import Snapshot
+from kinfold.tables.points import Labels
+from kinfold.tables.queries import number_texts
 from kinfold.tables.readers.files import hash_file
+from kinfold.tables.readers.linked_tables import LinkedFile, LinkedFiles
+from kinfold.tables.recoding import NO_CLASS, Drop, Keep, Recoding, Treatment
 from kinfold.tables.schema import normalize_category
 from kinfold.verification import verify
 
@@ -74,6 +79,9 @@ def _save_with_table(
     """Write the folder, then the table in a transaction that is committed just before the folder gets its name."""
     from kinfold.tables.databases.transfer import check_target, open_target
 
+    refuse_tables(
+        release.policy.request, "a release of several tables is not written to a database", "leave out --into"
+    )
     check_target(into, force=force)
     targets: list[TargetTable] = []
     with ExitStack() as stack:
@@ -120,7 +128,8 @@ def _fill(release: Release, into: DatabaseAddress | None, folder: Path, progress
     with release.lock:
         report("write", 0, 1)
         ordered, quoted = output.order == "sorted", output.spreadsheet_safe
-        release.engine.write(release.released, file, release.output_schema, ordered=ordered, quoted=quoted)
+        for target, rows in _split_released(release, file):
+            release.engine.write(rows, target, release.output_schema, ordered=ordered, quoted=quoted)
         report("report", 0, 1)
         documents = _write_documents(release, file, internal)
         report("check", 0, 1)
@@ -134,21 +143,54 @@ def _fill(release: Release, into: DatabaseAddress | None, folder: Path, progress
         write_people(list_people(release), internal)
 
 
+def _split_released(release: Release, file: Path) -> Iterator[tuple[Path, Any]]:
+    """Yield each file to write and its rows: those of the main table, then of each linked table, one for a person."""
+    frame, parts = release.released, release.original.parts
+    if parts is None:
+        yield file, frame
+        return
+    unit, policy = release.terms.unit, release.policy.request
+    linked = {name for columns in parts.columns for name in columns}
+    _, first = np.unique(number_texts(release.engine, frame, str(unit)), return_index=True)
+    main = np.where(np.flatnonzero(release.recoding.kept) < parts.rows, 0, NO_CLASS).astype(np.int32)
+    once = np.full(len(main), NO_CLASS, np.int32)
+    once[first] = 0
+    yield file, _select(release, main, {*frame.names} - linked)
+    for name, columns in zip(policy.tables, parts.columns, strict=True):
+        yield file.with_stem(name), _select(release, once, {unit, *columns})
+
+
+def _select(release: Release, labels: Labels, names: Collection[str | None]) -> Any:
+    """Return some columns of the released rows that have a label."""
+    frame = release.released
+    treated: dict[str, Treatment] = {name: Keep() if name in names else Drop() for name in frame.names}
+    return release.engine.apply(frame, Recoding(labels, treated), release.engine.schema(frame))
+
+
 def _certify_file(release: Release, file: Path, documents: Sequence[Path], *, twice: bool) -> None:
     """Read the written file, certify it, and check the public folder as a recipient would."""
     from kinfold.tables.duckdb.engine import DuckDB
 
     form = read_form(_describe_form(release))
-    limits = release.policy.request.engine.resources.for_sources(file)
+    limits = release.policy.request.engine.resources.for_sources(_find_written(release, file))
     release.engine.close(only_counts=True)  # frees memory: the check counts again
     with DuckDB(limits) as engine:
-        frame = engine.read(file, form=form)
-        certificate = _build_certificate(release, engine, frame, documents)
+        frame = engine.read(_find_written(release, file), form=form)
+        certificate = _build_certificate(release, engine, frame, documents, file)
         (file.parent / "certificate.json").write_text(certificate.text(), encoding="utf-8")
         check_frame(file.parent, engine, frame, twice=twice).require()
 
 
-def _build_certificate(release: Release, engine: Engine, frame: Any, documents: Sequence[Path]) -> Certificate:
+def _find_written(release: Release, file: Path) -> Path | LinkedFiles:
+    """Return the written file, or the files that a recipient joins."""
+    unit, names = str(release.terms.unit), release.policy.request.tables
+    others = tuple(LinkedFile(file.with_stem(name), unit) for name in names)
+    return LinkedFiles(file, unit, others) if others else file
+
+
+def _build_certificate(
+    release: Release, engine: Engine, frame: Any, documents: Sequence[Path], file: Path
+) -> Certificate:
     """Verify the written file, compare the figures with those of the rows in memory, and return the certificate."""
     verdict = verify(engine, frame, release.terms).require()
     people = bool(release.terms.surrogates)
@@ -156,7 +198,14 @@ def _build_certificate(release: Release, engine: Engine, frame: Any, documents: 
         what = "the figures of the file are not those of the rows before they were written"
         raise VerifyError(what, fix="nothing was released; please report this")
     output, plan = release.policy.request.output, release.plan
-    entry: dict[str, Any] = {"file": f"release.{output.format}", "sha256": frame.checksum, "order": output.order}
+    entry: dict[str, Any] = {"file": file.name, "sha256": frame.checksum, "order": output.order}
+    if frame.parts is not None:
+        linked = [file.with_stem(name) for name in release.policy.request.tables]
+        entry["sha256"] = hash_file(file)  # the check that follows reads the same bytes
+        entry["tables"] = [
+            {"file": each.name, "sha256": hash_file(each), "columns": list(columns)}
+            for each, columns in zip(linked, frame.parts.columns, strict=True)
+        ]
     entry |= _describe_form(release)
     entry |= describe_people(release.terms, release.verdict, keyed=output.surrogate_secret is not None)
     if plan.gap is not None:
@@ -236,7 +285,8 @@ def _describe_source(release: Release) -> dict[str, Any]:
     """Return the name and checksum of a file, the address and checksum of database rows, or the kind of frame."""
     source, checksum = release.source, release.original.checksum
     if isinstance(source, Path):
-        return {"file": source.name, "sha256": checksum}
+        linked = [each.file.name for each in release.policy.request.tables.values()]
+        return {"file": source.name, **({"tables": linked} if linked else {}), "sha256": checksum}
     if isinstance(source, DatabaseAddress):
         return {"database": str(source), "rows": checksum}
     return {"frame": source.module if isinstance(source, Snapshot) else type(source).__module__}

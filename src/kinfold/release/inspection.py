@@ -23,7 +23,8 @@ from kinfold.policy.model import ColumnPolicy, Policy
 from kinfold.policy.terms import build_release_terms
 from kinfold.release.certificate import Certificate, check_shape, describe_people, describe_terms, read_form, read_terms
 from kinfold.tables.engine import Engine
-from kinfold.tables.readers.files import hash_file
+from kinfold.tables.readers.files import combine_checksums, hash_file
+from kinfold.tables.readers.linked_tables import LinkedFile, LinkedFiles
 from kinfold.tables.recoding import ValueLimits, ValueMap, ValueRecoding
 from kinfold.tables.schema import Column, Kind, Role, Storage
 from kinfold.tables.text_values import describe_formulas
@@ -58,16 +59,14 @@ def check_folder(
 
     public = find_public_folder(folder)
     certificate = _read_checked_certificate(public)
-    entry = certificate.content["release"]
-    file = public / entry["file"]
-    with DuckDB(Resources().for_sources(file)) as engine:
-        form = read_form(entry)
-        frame = engine.read(file, form=form)
+    source, form = find_released(public, certificate), read_form(certificate.content["release"])
+    with DuckDB(Resources().for_sources(source)) as engine:
+        frame = engine.read(source, form=form)
         verdict, terms = _check_rows(public, certificate, engine, frame, twice=twice), read_terms(certificate)
         if policy is not None:
             own_policy = policy(certificate)
             if own_policy.output.spreadsheet_safe and not form.quoted:
-                frame = engine.read(file, form=replace(form, quoted=True))
+                frame = engine.read(source, form=replace(form, quoted=True))
             own_terms = build_release_terms(own_policy.expect_surrogates(terms.surrogates), engine, frame)
             require_people |= own_terms.unit is not None and terms.unit is None
             verdict = verdict.merge(verify(engine, frame, own_terms))
@@ -86,7 +85,7 @@ def check_frame(public: Path, engine: Engine, frame: Any, *, twice: bool) -> Ver
 
 
 def _check_rows(public: Path, certificate: Certificate, engine: Engine, frame: Any, *, twice: bool) -> Verdict:
-    if frame.checksum != certificate.content["release"]["sha256"]:
+    if frame.checksum != _get_checksum(certificate):
         raise VerifyError("the release was changed while it was read", fix="do not use this file")
     terms = read_terms(certificate)
     verdict = verify(engine, frame, terms)
@@ -165,6 +164,23 @@ def is_sorted(path: Path) -> bool:
     return bool(entry["file"] == path.name and entry["order"] == "sorted")
 
 
+def find_released(public: Path, certificate: Certificate) -> Path | LinkedFiles:
+    """Return the released file, or the files that are joined by the surrogates of people."""
+    entry = certificate.content["release"]
+    if not entry.get("tables"):
+        return public / str(entry["file"])
+    unit = entry["people"]["counted_by"]
+    others = tuple(LinkedFile(public / table["file"], unit) for table in entry["tables"])
+    return LinkedFiles(public / entry["file"], unit, others)
+
+
+def _get_checksum(certificate: Certificate) -> str:
+    """Return the checksum of the rows that were read, if they are those that were certified."""
+    entry = certificate.content["release"]
+    sums = [(each["file"], each["sha256"]) for each in (entry, *entry.get("tables", ()))]
+    return combine_checksums(sums) if len(sums) > 1 else sums[0][1]
+
+
 def find_public_folder(folder: Path) -> Path:
     """Return the public part of a release folder, or the folder itself if it is that part."""
     return folder / "public" if (folder / "public").is_dir() else folder
@@ -188,11 +204,16 @@ def _read_checked_certificate(public: Path) -> Certificate:
     """Read the certificate of a public folder; raise unless the folder holds the files that it lists, unchanged."""
     certificate = read_certificate(public)
     content = certificate.content
-    entries = [*content.get("documents", ()), *(content[key] for key in ("report", "release") if content.get(key))]
+    tables = content["release"].get("tables", ())
+    entries = [
+        *content.get("documents", ()),
+        *tables,
+        *(content[key] for key in ("report", "release") if content.get(key)),
+    ]
     checksums = {entry["file"]: entry["sha256"] for entry in entries}
-    released = content["release"]["file"]
-    if not (public / released).is_file():
-        raise DataError(f"'{released}' is not in '{public}'", fix="ask for the release again")
+    for released in (entry["file"] for entry in (content["release"], *tables)):
+        if not (public / released).is_file():
+            raise DataError(f"'{released}' is not in '{public}'", fix="ask for the release again")
     unlisted = sorted({file.name for file in public.iterdir()} - {*checksums, "certificate.json"})
     problems = [
         Problem(f"'{name}' is in '{public}', but the certificate does not list it", "remove it, or find its origin")

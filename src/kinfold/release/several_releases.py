@@ -28,7 +28,7 @@ from kinfold.models.verdict import JointDisclosure
 from kinfold.policy.model import Policy
 from kinfold.policy.table import Table
 from kinfold.release.certificate import read_form, read_terms
-from kinfold.release.inspection import find_public_folder, read_certificate
+from kinfold.release.inspection import find_public_folder, find_released, read_certificate
 from kinfold.release.release import Release
 from kinfold.tables import frames
 from kinfold.tables.engine import Engine
@@ -156,7 +156,7 @@ def read_surrogates(folder: Path) -> ReleasedPeople | None:
         return None
     names = [column.name for column in terms.confidential]
     with DuckDB() as engine:
-        frame = engine.read(public / entry["file"], form=read_form(entry))
+        frame = engine.read(find_released(public, certificate), form=read_form(entry))
         people = collect_people(engine, frame, frame, terms.unit, names)
         label = number_rows(engine, frame, terms.quasi).astype(np.int64)
     known = people.person != ""
@@ -289,7 +289,7 @@ def _tally_folder(folder: Path) -> Tally:
     certificate = read_certificate(public)
     entry, terms = certificate.content["release"], read_terms(certificate)
     with DuckDB() as engine:
-        frame = engine.read(public / entry["file"], form=read_form(entry))
+        frame = engine.read(find_released(public, certificate), form=read_form(entry))
         return engine.tally(frame, terms.quasi, {column.name: AS_TEXT for column in terms.confidential})
 
 

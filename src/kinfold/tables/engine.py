@@ -7,6 +7,7 @@ Rows stay in the engine. `read` returns a frame. These attributes of it are publ
     checksum    the SHA-256 of the file, or a checksum of the rows of a database; None for a frame
     blanked     the columns in which a word for a missing value became null
     separator   the field separator of a CSV file of this table
+    parts       which rows and columns are of which file, if several files were joined
     formulas    (column, number of formulas without quotes), if its form says that formulas are quoted
 
 Questions that follow from these verbs are functions in `kinfold.tables.queries`.

@@ -167,6 +167,7 @@ class Resources:
 
     def for_sources(self, *sources: Any) -> Resources:
         """Return these limits with the place for the rows of sources, by their size."""
+        sources = tuple(each for source in sources for each in getattr(source, "paths", (source,)))  # of linked files
         if sources and self == DEFAULT_RESOURCES and all(map(is_small, sources)):
             return replace(self, small=True)
         return replace(self, on_disk=self.memory is not None or any(map(is_large, sources)))

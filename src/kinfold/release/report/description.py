@@ -231,6 +231,11 @@ def describe_treatment(bound: BoundColumn, treatment: Keep | Replace) -> str:
         return "each value is replaced by a key of its own"
     if isinstance(treatment, Keep):
         return "" if bound.request.perturb else "released as it is"
+    if bound.event and bound.role is Role.QUASI:
+        how = (
+            "counted from the first event of the person, on a random day" if bound.kind is Kind.DATE else "generalized"
+        )
+        return f"{how}; left empty where too few people have the same"
     if bound.suppressed:
         return "left empty where its class differs, or released as it is"
     if bound.average == "generalize":

@@ -28,6 +28,7 @@ from kinfold.tables.duckdb.expressions import Frame
 from kinfold.tables.duckdb.writing import MIN_ROWS_TO_COUNT, export_rows, typed_sql, write_file
 from kinfold.tables.engine import ClassLabels, ColumnRequest, ReleasedColumns, StoredValues
 from kinfold.tables.readers.files import Format, detect_format, hash_file
+from kinfold.tables.readers.linked_tables import LinkedFiles, read_linked_files
 from kinfold.tables.readers.normalization import normalize
 from kinfold.tables.readers.reading import is_many_files, read_arrow, read_part, read_parts, refuse_empty
 from kinfold.tables.recoding import NO_CLASS, Drop, RecodedValues, Recoding, Replace, ValueRecoding
@@ -46,7 +47,7 @@ from kinfold.tables.schema import (
 from kinfold.tables.source_form import DEFAULT_FORM, SourceForm, refuse_totals
 from kinfold.tables.tally import Spread, Tally
 
-TableSource: TypeAlias = Path | pa.Table | DatabaseAddress | DatabaseRows
+TableSource: TypeAlias = Path | LinkedFiles | pa.Table | DatabaseAddress | DatabaseRows
 
 BYTES_PER_CELL = 24  # of a count: the class, the value, the number of rows
 VALUES_PER_CLASS = 4  # expected, to free memory before a count
@@ -128,6 +129,8 @@ class DuckDB:
         return frame
 
     def _read_source(self, source: TableSource, form: SourceForm) -> Frame:
+        if isinstance(source, LinkedFiles):
+            return read_linked_files(self._db, source, lambda path: self._read_source(path, form))
         if form.skip_totals and not isinstance(source, Path):
             refuse_totals()
         if isinstance(source, pa.Table):

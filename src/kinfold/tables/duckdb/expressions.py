@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from kinfold.tables.readers.linked_tables import JoinedParts
 from kinfold.tables.schema import UTC_ZONE, Column, Storage
 from kinfold.tables.source_form import DEFAULT_FORM, SourceForm, has_offset, has_time
 from kinfold.tables.text_values import FORMULA_PATTERN, NUMBER_CELL_PATTERN, QUOTE, SIGNS_ONLY_PATTERN
@@ -86,6 +87,7 @@ class Frame:
     titles: tuple[tuple[str, str], ...] = ()  # (column, label of the column) of SPSS and Stata
     notes: tuple[str, ...] = ()  # for the holder, on how the source was read
     formulas: tuple[tuple[str, int], ...] = ()  # (column, cells that are not quoted), if `form` says that they are
+    parts: JoinedParts | None = None  # which part is of which file, if several files were joined
     weight: str | None = None  # the column with the count of each row, if equal rows are stored once
 
     @property

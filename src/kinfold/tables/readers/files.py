@@ -12,6 +12,7 @@ import lzma
 import os
 import zipfile
 import zlib
+from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -174,3 +175,9 @@ def _open_packed(path: Path, packing: str) -> Any:
 
 def _broken_error(path: Path) -> DataError:
     return DataError(f"'{path.name}' cannot be unpacked: it is damaged or incomplete", fix="copy or compress it again")
+
+
+def combine_checksums(sums: Iterable[tuple[str, str | None]]) -> str:
+    """Return the SHA-256 of the lines that `sha256sum` prints for these names and checksums."""
+    lines = "".join(f"{checksum}  {name}\n" for name, checksum in sums)
+    return hashlib.sha256(lines.encode()).hexdigest()

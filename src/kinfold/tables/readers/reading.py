@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import csv
 import glob
-import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -34,7 +33,15 @@ from kinfold.tables.duckdb.writing import ROWS_PER_BATCH
 from kinfold.tables.frames import get_categories
 from kinfold.tables.readers import typed_files
 from kinfold.tables.readers.csv_files import SAMPLE_ROWS, Dialect, check_header, find_dialect, transcode
-from kinfold.tables.readers.files import GLOB_CHARACTERS, Format, detect_format, hash_file, make_plain_path, unpack
+from kinfold.tables.readers.files import (
+    GLOB_CHARACTERS,
+    Format,
+    combine_checksums,
+    detect_format,
+    hash_file,
+    make_plain_path,
+    unpack,
+)
 from kinfold.tables.readers.normalization import is_total_sql, leave_out_totals, note_totals, present_text_sql
 from kinfold.tables.readers.statistics_files import get_labels, get_title, read_statistics
 from kinfold.tables.readers.workbooks import SheetCells, read_sheet
@@ -432,12 +439,6 @@ def read_parts(db: Database, path: Path, read: Callable[[PartFile], Frame]) -> F
         whole = replace(whole, mixed=whole.mixed | part.mixed, notes=(*whole.notes, *part.notes))
     refuse_empty(db, whole.table, f"'{path.name}'")
     return replace(whole, checksum=combine_checksums(sums))
-
-
-def combine_checksums(sums: Iterable[tuple[str, str | None]]) -> str:
-    """Return the SHA-256 of the lines that `sha256sum` prints for these names and checksums."""
-    lines = "".join(f"{checksum}  {name}\n" for name, checksum in sums)
-    return hashlib.sha256(lines.encode()).hexdigest()
 
 
 def check_same_columns(whole: Frame, part: Frame, first: str, name: str) -> None:

@@ -29,7 +29,7 @@ from kinfold.tables.column_names import check_column_names
 from kinfold.tables.duckdb.connection import Database
 from kinfold.tables.duckdb.expressions import Frame
 from kinfold.tables.readers import reading
-from kinfold.tables.readers.files import Format, detect_format, hash_file
+from kinfold.tables.readers.files import Format, combine_checksums, detect_format, hash_file
 from kinfold.tables.readers.reading import PartFile
 from kinfold.tables.resources import Resources
 from kinfold.tables.source_form import SourceForm
@@ -129,7 +129,7 @@ def _compute_checksum(surveys: Sequence[FileSurvey], source: Path, form: SourceF
     """Return the checksum of a file, or of the list of parts."""
     if not _has_parts(source, form):
         return surveys[0].checksum
-    return reading.combine_checksums((survey.name, survey.checksum) for survey in surveys)
+    return combine_checksums((survey.name, survey.checksum) for survey in surveys)
 
 
 @dataclass(frozen=True)
