@@ -73,8 +73,8 @@ def reduce_to_people(task: Task, table: Table) -> Task:
     k = task.k if events is None else max(task.k, min(task.k * PEOPLE_PER_KNOWN, len(first) // 2))
     policy = _bind_people(table.policy, table.engine.schema(frame), k)
     own = {column.name for column in policy.columns if not column.removed}
-    asked = [model for model in task.models if model.column is None or model.column in own]
-    models = [KAnonymity(k) if isinstance(model, KAnonymity) else model for model in asked]
+    kept = [model for model in task.models if model.column is None or model.column in own]
+    models = [KAnonymity(k) if isinstance(model, KAnonymity) else model for model in kept]
     confidential = tuple(column for column in table.terms.confidential if column.name in own)
     terms = replace(table.terms, confidential=confidential, models=tuple(models), unit=None, surrogates=())
     decided = len(models) == len(task.models) and all(map(_is_decided_by_people, models))
