@@ -30,14 +30,28 @@ def ready(tab: Page) -> None:
 
 
 def column(tab: Page, name: str) -> Locator:
-    return tab.locator("li.column").filter(has=tab.get_by_role("heading", name=name, exact=True))
+    return tab.locator("tr.column").filter(has=tab.get_by_role("rowheader", name=name, exact=True))
 
 
 def give_role(tab: Page, name: str, role: str) -> None:
-    """One click."""
+    """One choice."""
     row = column(tab, name)
-    row.get_by_role("radio", name=role, exact=True).check()
+    row.get_by_role("combobox", name="Role of").select_option(role)
     expect(row).to_have_class(re.compile(rf"role-{role}"))
+
+
+def look(tab: Page, name: str) -> Locator:
+    """Choose a tab of the step Explore, and return its panel."""
+    tab.get_by_role("tab", name=name, exact=True).click()
+    return tab.get_by_role("tabpanel", name=name)
+
+
+def unfold(tab: Page, name: str) -> None:
+    """Open a part that is closed at first."""
+    part = tab.locator("details.part").filter(has=tab.locator("summary", has_text=name))
+    if part.get_attribute("open") is None:
+        part.locator("summary").first.click()
+    expect(part.locator(".matter").first).to_be_visible()
 
 
 def choose(tab: Page, name: str) -> None:

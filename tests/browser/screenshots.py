@@ -58,7 +58,7 @@ def _calm(tab: Page, step: str) -> None:
     expect(tab.locator(".notice")).to_have_count(0)
     if step == "Explore":
         expect(tab.locator(".map svg")).to_be_visible()
-        expect(tab.locator("article svg")).to_have_count(9)
+        expect(journey.look(tab, "Columns").locator("article svg")).to_have_count(9)
     if step == "Open":
         expect(tab.locator(".long .row:not(.waiting)").first).to_be_visible()
     tab.locator("body").click(position={"x": 1, "y": 300})

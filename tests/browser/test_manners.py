@@ -50,7 +50,7 @@ def test_names_and_categories_are_never_markup(browser: Browser, studio: Studio,
         journey.go(tab, "Protect")
         journey.run(tab)
         journey.go(tab, "Explore")
-        expect(tab.locator("article svg").first).to_be_visible()
+        expect(journey.look(tab, "Columns").locator("article svg").first).to_be_visible()
         journey.go(tab, "Release")
         expect(tab.locator(".kept").first).to_be_visible()
         tab.set_viewport_size({"width": 400, "height": 800})
@@ -101,6 +101,7 @@ def test_decisions_are_taken_back_and_made_again(browser: Browser, studio: Studi
 
 def open_the_project_again(tab: Page, field: Locator, folder: Path) -> None:
     journey.go(tab, "Open")
+    journey.unfold(tab, "Project")
     with tab.expect_download() as waiting:
         tab.get_by_role("link", name="Save the project").click()
     project = folder / waiting.value.suggested_filename
@@ -109,6 +110,7 @@ def open_the_project_again(tab: Page, field: Locator, folder: Path) -> None:
     journey.set_field(tab, re.compile("^k: "), "6")
     expect(tab.locator("#policy")).to_have_value(re.compile("\nk = 6"))
     journey.go(tab, "Open")
+    journey.unfold(tab, "Project")
     tab.get_by_label("Open a project").set_input_files(project)
     journey.go(tab, "Protect")
     expect(field).to_have_value("5")

@@ -50,10 +50,11 @@ def worked(browser: Browser, studio: Studio) -> Iterator[tuple[Page, Seen, Studi
         journey.go(tab, "Explore")
         expect(tab.locator("table.runs").get_by_role("link")).to_have_count(2)
         tab.locator("table.runs").get_by_role("checkbox").first.check()
-        tab.get_by_role("button", name="Draw the lattice").click()
+        journey.look(tab, "Lattice").get_by_role("button", name="Draw the lattice").click()
         expect(tab.locator("circle.best")).to_be_visible()
-        tab.get_by_role("button", name="Find outliers").click()
-        expect(tab.locator("section[aria-labelledby=s-outliers] table")).to_be_visible()
+        outliers = journey.look(tab, "Outliers")
+        outliers.get_by_role("button", name="Find outliers").click()
+        expect(outliers.locator("table")).to_be_visible()
         yield tab, seen, studio
 
 
@@ -61,10 +62,10 @@ def settled(tab: Page, step: str) -> None:
     """Go to a step and wait until its slower parts are there."""
     journey.go(tab, step)
     told = {"Open": ".long .row:not(.waiting)", "Generalize": ".tree .node", "Protect": "#policy"}
-    expect(tab.locator(told.get(step, ".numbers, .kept")).first).to_be_visible()
+    expect(tab.locator(told.get(step, ".map svg, .kept")).first).to_be_visible()
     if step == "Explore":
         expect(tab.locator(".map svg")).to_be_visible()
-        expect(tab.locator("article svg").first).to_be_visible()
+        expect(journey.look(tab, "Columns").locator("article svg").first).to_be_visible()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -249,8 +250,8 @@ def test_outliers_step_by_step_and_a_run_that_is_left_alone(browser: Browser, st
 
 def choose_outliers(tab: Page) -> None:
     journey.go(tab, "Explore")
-    tab.get_by_role("button", name="Find outliers").click()
-    told = tab.locator("section[aria-labelledby=s-outliers]")
+    journey.look(tab, "Outliers").get_by_role("button", name="Find outliers").click()
+    told = tab.get_by_role("tabpanel", name="Outliers")
     expect(told).to_contain_text("that is too rare")
     before = told.get_by_text("that is too rare").inner_text()
     told.get_by_role("button", name="Generalize zip").click()

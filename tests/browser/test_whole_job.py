@@ -39,6 +39,7 @@ def same_release(tab: Page, table: Path, folder: Path, *checks: str) -> None:
     tab.get_by_label("I keep it private").check()
     internal = journey.download(tab, "#internal", folder)
     run("verify", public, *checks).ok()
+    journey.unfold(tab, "Repeat")
     command = shlex.split(tab.locator("#lines-command").inner_text())
     assert command[:2] == ["kinfold", "anonymize"]
     with tab.expect_download() as waiting:
@@ -58,7 +59,7 @@ def test_the_demo_from_the_first_step_to_the_last(browser: Browser, studio: Stud
     with visiting(browser, studio.address) as (tab, seen):
         journey.open_demo(tab)
         journey.give_role(tab, "marital_status", "other")
-        journey.column(tab, "charge").get_by_role("radio", name="confidential").focus()
+        journey.column(tab, "charge").get_by_role("checkbox").focus()
         tab.keyboard.press("o")
         expect(journey.column(tab, "charge")).to_have_class(re.compile("role-other"))
         tab.keyboard.press("Control+z")
@@ -132,14 +133,13 @@ def beside_and_map(tab: Page) -> None:
     others.click()
     expect(current).to_have_text(first)
     tab.locator("table.runs").get_by_role("checkbox").first.check()
-    expect(tab.locator(".pair.two").first).to_be_visible()
-    expect(tab.locator("section[aria-labelledby=s-summary] .one")).to_have_count(2)
-    expect(tab.locator("article svg").first).to_be_visible()
+    expect(journey.look(tab, "Summary").locator(".one")).to_have_count(2)
+    expect(journey.look(tab, "Columns").locator("article svg").first).to_be_visible()
 
 
 def take_a_node(tab: Page) -> None:
     """Draw the lattice and take a minimal node: it is run, and shown among the others."""
-    tab.get_by_role("button", name="Draw the lattice").click()
+    journey.look(tab, "Lattice").get_by_role("button", name="Draw the lattice").click()
     node = tab.locator("circle.minimal").first
     expect(node).to_be_visible()
     node.click()
@@ -153,6 +153,7 @@ def test_a_file_as_people_have_them(browser: Browser, studio: Studio, tmp_path: 
     table.write_text(households(), "utf-8")
     with visiting(browser, studio.address) as (tab, seen):
         journey.open_file(tab, table)
+        journey.unfold(tab, "Reading")
         expect(tab.get_by_label("Separator")).to_have_value(";")
         expect(tab.get_by_label("Decimals")).to_have_value(",")
         journey.give_role(tab, "household", "identifier")
@@ -168,6 +169,7 @@ def test_a_file_as_people_have_them(browser: Browser, studio: Studio, tmp_path: 
         merge_by_keyboard(tab, ["Nord", "West"], "away")
 
         journey.go(tab, "Protect")
+        journey.unfold(tab, "People and households")
         tab.get_by_label("What k counts").select_option("household")
         journey.set_field(tab, re.compile("^k: "), "3")
         journey.set_field(tab, re.compile("^t: "), "0.6")

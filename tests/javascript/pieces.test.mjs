@@ -8,7 +8,9 @@ import { joinNames, shortenName, describeStage } from "../../src/kinfold/studio/
 import { makeId, parseList, describeProblem, parseTyped } from "../../src/kinfold/studio/static/parts/fields.js";
 import { parseNumbers, getBuilder } from "../../src/kinfold/studio/static/parts/builders.js";
 import { moveItem } from "../../src/kinfold/studio/static/parts/recoding.js";
-import { getRoleByKey } from "../../src/kinfold/studio/static/parts/column_rows.js";
+import { namePromises } from "../../src/kinfold/studio/static/promise_names.js";
+import { parseTries } from "../../src/kinfold/studio/static/parts/run_view.js";
+import { filterColumns, getRole, getRoleByKey, listRoleChanges } from "../../src/kinfold/studio/static/roles.js";
 import { keepTogether } from "../../src/kinfold/studio/static/parts/sections.js";
 import { getAddress } from "../../src/kinfold/studio/static/store.js";
 
@@ -129,4 +131,47 @@ test("a sentence stays a sentence, however long or many the names are", () => {
   const names = Array.from({ length: 12 }, (_, index) => `n${index}`);
   assert.equal(joinNames(names), "n0, n1, n2, n3, n4, n5, n6, n7 and 4 more");
   assert.equal(joinNames(names.slice(0, 9)), "n0, n1, n2, n3, n4, n5, n6, n7 and n8");
+});
+
+test("a unit is a role on the page, and a key of the policy", () => {
+  const privacy = { unit: "pid" };
+  assert.equal(getRole({ name: "pid", role: "identifier" }, privacy), "unit");
+  assert.deepEqual(listRoleChanges(["pid"], "other", privacy), [
+    [["privacy", "unit"], null],
+    [["columns", "pid", "role"], "other"],
+  ]);
+  assert.deepEqual(listRoleChanges(["home"], "household", privacy), [
+    [["privacy", "household"], "home"],
+    [["columns", "home", "role"], "identifier"],
+  ]);
+  const columns = [
+    { name: "pid", role: "identifier" },
+    { name: "Age", role: "quasi-identifier" },
+  ];
+  assert.deepEqual(filterColumns(columns, { text: " AG" }, privacy), [columns[1]]);
+  assert.deepEqual(filterColumns(columns, { role: "unit" }, privacy), [columns[0]]);
+  assert.deepEqual(filterColumns(columns, { role: "identifier" }, privacy), []);
+});
+
+test("every promise of a policy is named", () => {
+  const columns = [
+    { name: "ill", role: "confidential" },
+    { name: "age", role: "quasi-identifier" },
+  ];
+  const privacy = { k: 5, l: 2, l_kind: "distinct", t: 0.2, average_risk: 0.1, risk_share: { above: 0.2, most: 0.05 } };
+  assert.deepEqual(namePromises({ privacy, columns: { ill: { t: 0.1 } } }, columns), [
+    "5-anonymity",
+    "distinct 2-diversity of ill",
+    "0.1-closeness of ill",
+    "an average risk of at most 10%",
+    "at most 5% of the records at a risk above 20%",
+  ]);
+  assert.deepEqual(namePromises({ privacy: { k: 3, unit: "pid" } }, []), ["3-anonymity (people, by pid)"]);
+});
+
+test("values of k that cannot be reached are refused where they are typed", () => {
+  assert.deepEqual(parseTries("3, 10", 100), { values: [3, 10], wrong: "" });
+  assert.match(parseTries("3, 101", 100).wrong, /101 is more than the 100 records/);
+  assert.match(parseTries("3, x", 100).wrong, /whole numbers/);
+  assert.match(parseTries("1", 100).wrong, /whole numbers/);
 });

@@ -4,10 +4,10 @@ import { redo, undo } from "./actions.js";
 import { go } from "./store.js";
 import { STEPS } from "./texts.js";
 
-/** Return whether a key goes into a field. */
+/** Return whether a key goes into a field that has an undo of its own. */
 export function isTyping(target) {
   return (
-    target.matches?.("textarea, select, [contenteditable]") ||
+    target.matches?.("textarea, [contenteditable]") ||
     (target.matches?.("input") && !target.matches("[type=checkbox], [type=radio], [type=button], [type=range]"))
   );
 }

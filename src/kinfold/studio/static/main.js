@@ -42,6 +42,7 @@ function handleAddress() {
   const { step, chosen: what } = readAddress(location.hash);
   if (!step) return history.replaceState(null, "", getAddress(app.step));
   const moved = step !== app.step;
+  if (moved) app.visited.add(app.step);
   Object.assign(app, { step, chosen: what });
   if (moved) enterStep();
   redraw();

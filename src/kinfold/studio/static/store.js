@@ -11,6 +11,7 @@ export const app = {
   curves: {}, // by run: points of seconds and loss
   notices: [],
   problems: {}, // by key of the policy: the problems of a refused value, and the value in the policy
+  visited: new Set(), // steps that were left: their headline is small
   discarded: 0, // how often refused values were discarded; the page is created again then
 };
 

@@ -20,6 +20,8 @@ export const ROLES = [
   { id: "other", name: "other", letter: "o", means: "released unchanged" },
   { id: "weight", name: "weight", letter: "w", means: "people per record, for risk measures; rounded or removed" },
   { id: "remove", name: "remove", letter: "r", means: "not released" },
+  { id: "unit", name: "unit (person)", letter: "u", means: "names the person, who can have several rows; removed" },
+  { id: "household", name: "household", letter: "h", means: "names the household; removed" },
 ];
 
 export const TYPES = ["continuous", "ordinal", "nominal", "date"];
@@ -33,6 +35,16 @@ export const STATES = { queued: "waiting", running: "running", done: "done", fai
 /** Hints for keys of the policy, and for each value of some keys. */
 export const HINTS = {
   unit: "The promises hold for people, even if a person has several rows.",
+  average_risk: "The largest average risk of a record: classes over records.",
+  risk_share: "At most the first share of the records has a risk above the second number.",
+  p: "Each class has at least this many values of each confidential column.",
+  alpha: "No confidential value makes up more than this share of a class.",
+  household: "A column that names households: its attributes are the same for all members.",
+  household_k: "At least this many households share each class of household attributes.",
+  people: "The rows of a person are recoded alike, and k, l and t count people.",
+  events_known: "Others may know this many events of a person.",
+  shift_days: "The first event of each person moves by a random number of days, up to this.",
+  surrogate: "A new key stands in the place of the number of a person or household.",
   refine: "Keeps the promises and loses less information; takes the given number of seconds.",
   prove: "Seconds after the run to prove how far the loss is from the minimum: the bound in the loss curve.",
   suppression: "At most this many records, or this share of them, may be suppressed.",

@@ -1,9 +1,10 @@
 // The form of the promises: each key with its meaning and the remaining risk, from the server.
 
 import { h } from "../dom.js";
-import { app, decide, getProblems } from "../store.js";
+import { addProblem, app, decide, getProblems } from "../store.js";
 import { HINTS } from "../texts.js";
-import { choiceField, decideNumber, makeId, numberField, select } from "./fields.js";
+import { decideNumber, field, makeId, numberField, select } from "./fields.js";
+import { disclosure } from "./sections.js";
 
 /** Return the allowed values of a key. */
 export function getChoices(key) {
@@ -14,7 +15,6 @@ export function getChoices(key) {
 export function promises(complete, columns) {
   const { privacy } = complete;
   const meanings = app.session.policy.promises;
-  const names = columns.map((column) => column.name);
   const l = isSet(privacy.l);
   return [
     h(
@@ -27,14 +27,6 @@ export function promises(complete, columns) {
         value: privacy.k,
         min: 2,
         step: 1,
-      }),
-      choiceField({
-        path: ["privacy", "unit"],
-        label: "What k counts",
-        hint: privacy.unit ? HINTS.unit : "Choose a column if a person has several rows.",
-        value: privacy.unit,
-        choices: names.map((name) => [name, `people, by ${name}`]),
-        none: "rows",
       }),
       numberField({
         path: ["privacy", "l"],
@@ -58,26 +50,64 @@ export function promises(complete, columns) {
         step: 0.05,
         placeholder: "not required",
       }),
-      numberField({
-        path: ["privacy", "beta"],
-        label: "beta: largest gain of a confidential value in a class",
-        hint: meanings.beta,
-        value: privacy.beta,
-        min: 0,
-        placeholder: "not required",
-        extra: isSet(privacy.beta) ? chooseKind("beta_kind", privacy, "Kind of likeness") : null,
-      }),
-      numberField({
-        path: ["privacy", "delta"],
-        label: "delta: every confidential value in each class",
-        hint: meanings.delta,
-        value: privacy.delta,
-        min: 0,
-        placeholder: "not required",
-      }),
     ),
     ownLevels(columns),
+    disclosure("more-promises", "More promises", describeMore(privacy), () => more(privacy, meanings)),
   ];
+}
+
+// The promises in the closed part that are set.
+function describeMore(privacy) {
+  const set = ["beta", "delta", "average_risk", "risk_share", "p", "alpha"].filter((key) => isSet(privacy[key]));
+  return set.length ? set.join(", ").replaceAll("_", " ") : "beta, delta, average risk and others";
+}
+
+function more(privacy, meanings) {
+  const number = (key, label, hint, further = {}) =>
+    numberField({
+      path: ["privacy", key],
+      label,
+      hint,
+      value: privacy[key],
+      min: 0,
+      placeholder: "not required",
+      ...further,
+    });
+  return h(
+    "div",
+    { class: "form" },
+    number("beta", "beta: largest gain of a confidential value in a class", meanings.beta, {
+      extra: isSet(privacy.beta) ? chooseKind("beta_kind", privacy, "Kind of likeness") : null,
+    }),
+    number("delta", "delta: every confidential value in each class", meanings.delta),
+    number("average_risk", "Average risk", HINTS.average_risk, { max: 1 }),
+    riskShare(privacy.risk_share),
+    number("p", "p: different values, as in p-sensitive k-anonymity", HINTS.p, { step: 1 }),
+    number("alpha", "alpha: largest share of one confidential value in a class", HINTS.alpha, { max: 1 }),
+  );
+}
+
+// Both numbers are set together: at most this share of the records above that risk.
+function riskShare(decided) {
+  const path = ["privacy", "risk_share"];
+  const change = (event) => {
+    const text = event.target.value.trim();
+    if (!text) return decide([[path, null]], true);
+    const [most, above] = text.split("above").map(Number);
+    if (!(most >= 0 && above > 0))
+      return addProblem(path, [{ what: "this is not understood", fix: "write 0.05 above 0.2" }]);
+    return decide([[path, { above, most }]], true);
+  };
+  const value = decided ? `${decided.most} above ${decided.above}` : "";
+  return field(
+    {
+      id: makeId(path),
+      label: "Share of the records above a risk",
+      hint: HINTS.risk_share,
+      problems: getProblems(...path),
+    },
+    h("input", { type: "text", autocomplete: "off", placeholder: "0.05 above 0.2", value, on: { change } }),
+  );
 }
 
 function isSet(value) {
@@ -85,13 +115,9 @@ function isSet(value) {
 }
 
 function chooseKind(key, privacy, label) {
-  return select(
-    getChoices(key),
-    privacy[key],
-    (event) => decide([[["privacy", key], event.target.value]]),
-    null,
-    { "aria-label": label },
-  );
+  return select(getChoices(key), privacy[key], (event) => decide([[["privacy", key], event.target.value]]), null, {
+    "aria-label": label,
+  });
 }
 
 function ownLevels(columns) {

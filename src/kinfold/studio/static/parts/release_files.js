@@ -2,7 +2,6 @@
 
 import { send } from "../api.js";
 import { h } from "../dom.js";
-import { plural } from "../numbers.js";
 import { app, attempt, updateUi, notify } from "../store.js";
 import { button } from "./sections.js";
 
@@ -23,11 +22,6 @@ export function files(run, session) {
       h(
         "div",
         { class: "buttons" },
-        h(
-          "a",
-          { class: "button main", id: "public", href: `${base}/public.zip`, download: "public.zip" },
-          "Download public.zip",
-        ),
         h(
           "a",
           { class: "button", href: `${base}/public/report.html`, target: "_blank", rel: "noopener" },
@@ -69,14 +63,13 @@ export function files(run, session) {
       ),
       sure ? saver(run, "internal", session) : null,
     ),
-    decisions(session.log ?? []),
-    h(
-      "p",
-      { class: "soft small" },
-      h("a", { href: "/api/project", download: "" }, "Save the project"),
-      ": the policy, with the log of decisions.",
-    ),
   ];
+}
+
+/** Return the main button of the step. */
+export function downloadPublic(run) {
+  const href = `/api/runs/${run.id}/public.zip`;
+  return h("a", { class: "button main", id: "public", href, download: "public.zip" }, "Download public.zip");
 }
 
 // Save into the workspace; the name must be new.
@@ -109,14 +102,18 @@ function saver(run, part, session) {
   );
 }
 
-function decisions(log) {
+/** Return the log of decisions. */
+export function decisions(log) {
   const items = log.map((one) => h("li", {}, h("time", { datetime: one.at }, timeOf(one.at)), " ", one.what));
-  return h(
-    "details",
-    {},
-    h("summary", {}, `${plural(log.length, "decision")} in this session`),
+  return [
     h("ol", { class: "plain log" }, items),
-  );
+    h(
+      "p",
+      { class: "soft small" },
+      h("a", { href: "/api/project", download: "" }, "Save the project"),
+      ": the policy, with the log of decisions.",
+    ),
+  ];
 }
 
 function timeOf(text) {
@@ -151,11 +148,7 @@ function copyable(id, text) {
   return h(
     "div",
     { class: "copy" },
-    h(
-      "pre",
-      { id: `lines-${id}`, tabindex: "0", "aria-label": id === "command" ? "Command" : "Python code" },
-      text,
-    ),
+    h("pre", { id: `lines-${id}`, tabindex: "0", "aria-label": id === "command" ? "Command" : "Python code" }, text),
     button("Copy", copy, { slim: true, "aria-label": `Copy the ${id === "command" ? "command" : "Python code"}` }),
   );
 }

@@ -1,6 +1,6 @@
 // The runs of this session: the map of risk and utility, and a table.
 
-import { removeRun, adoptPolicy } from "../actions.js";
+import { adoptPolicy, removeRun, run as startRun } from "../actions.js";
 import { chart } from "../charts.js";
 import { h } from "../dom.js";
 import { digits, share } from "../numbers.js";
@@ -17,7 +17,7 @@ let last = null;
 export function getMap() {
   if (!app.session.runs.length) last = null;
   const zoom = Number(getComputedStyle(document.documentElement).getPropertyValue("--zoom")) || 1;
-  const space = (document.querySelector("main .matter")?.clientWidth ?? innerWidth - 32) / zoom;
+  const space = (document.querySelector("main .map-box")?.clientWidth ?? innerWidth - 32) / zoom;
   const width = Math.min(Math.floor((space - AROUND) / STEP) * STEP, 760);
   last = query(`/api/map?width=${Math.max(width, 0)}`).value ?? last;
   return last;
@@ -26,7 +26,7 @@ export function getMap() {
 /** Return the map. */
 export function runMap() {
   const map = getMap();
-  if (!map?.points?.length) return h("p", { class: "soft" }, "The map is empty until a run is done.");
+  if ((map?.points?.length ?? 0) < 2) return tooFew();
   const front = map.points.filter((point) => point.pareto).length;
   const label = `Risk and loss of ${map.points.length} runs; ${front} that no other beats. The table shows the same.`;
   return h(
@@ -42,6 +42,19 @@ export function runMap() {
       { class: "soft small" },
       "Lower and left is better. Filled: no other run has less risk and less loss. Click a point to show it.",
     ),
+  );
+}
+
+// One point is not a map: it shows nothing to choose from.
+function tooFew() {
+  const { rows } = app.session.source;
+  const values = [3, 10, 20].filter((k) => k <= rows && k !== app.session.policy.complete.privacy.k);
+  const start = () => Promise.all(values.map((k) => startRun({ "privacy.k": k })));
+  return h(
+    "div",
+    { class: "empty" },
+    h("p", {}, "The map of risk and loss needs two runs."),
+    values.length ? button(`Run k = ${values.join(", ")} in the background`, start) : null,
   );
 }
 
@@ -65,7 +78,7 @@ export function runTable(runs, shown, compared) {
   ];
   return h(
     "table",
-    { class: "stacked runs" },
+    { class: "stacked dense runs" },
     h("caption", { class: "aside" }, "Runs of this session"),
     h(
       "thead",

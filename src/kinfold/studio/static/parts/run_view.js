@@ -4,36 +4,28 @@ import { cancel, run } from "../actions.js";
 import { h } from "../dom.js";
 import { listDifferences, dropDraft } from "../draft.js";
 import { drawCurve } from "../loss_curve.js";
-import { duration, plural, share } from "../numbers.js";
+import { count, duration, plural, share } from "../numbers.js";
 import { getAddress, app, discardProblems, query, updateUi } from "../store.js";
 import { STATES, describeStage } from "../texts.js";
 import { describeProblem } from "./fields.js";
 import { countOpen } from "./questions.js";
 import { button } from "./sections.js";
 
-/** Return the buttons that start runs, and the last run. */
-export function runner(problems) {
-  const { runs } = app.session;
-  const last = runs.at(-1);
+/** Return the buttons that start runs. */
+export function runButtons(problems) {
+  const off = problems.length > 0 || listDifferences().length > 0 || countOpen(app.session) > 0;
+  return [
+    tries(off),
+    button("Run", () => run(), { main: true, id: "run", disabled: off, "aria-describedby": "run-off" }),
+  ];
+}
+
+/** Return why runs are off, and the last run. */
+export function lastRun() {
+  const last = app.session.runs.at(-1);
   const different = listDifferences();
   const open = countOpen(app.session);
-  const off = problems.length > 0 || different.length > 0 || open > 0;
-  return [
-    h(
-      "div",
-      { class: "buttons" },
-      button("Run", () => run(), { main: true, id: "run", disabled: off, "aria-describedby": "run-off" }),
-      tries(off),
-    ),
-    different.length ? isOff(different) : open ? waits(open) : null,
-    last
-      ? runView(last)
-      : h(
-          "p",
-          { class: "soft" },
-          "There is no run yet. A run continues when this page is closed.",
-        ),
-  ];
+  return [different.length ? isOff(different) : open ? waits(open) : null, last ? runView(last) : null];
 }
 
 // The page differs from the policy.
@@ -64,11 +56,10 @@ function waits(open) {
 // Runs with other values of k, which do not change the policy: more points for the map.
 function tries(off) {
   const text = app.ui.tries ?? "3, 10, 20";
+  const { values, wrong } = parseTries(text, app.session.source.rows);
   const submit = async (event) => {
     event.preventDefault();
-    const wanted = event.target.elements.tries.value;
-    const values = wanted.split(",").map(Number);
-    await Promise.all(values.filter((k) => Number.isInteger(k) && k > 1).map((k) => run({ "privacy.k": k })));
+    await Promise.all(values.map((k) => run({ "privacy.k": k })));
   };
   return h(
     "form",
@@ -80,14 +71,30 @@ function tries(off) {
       size: "10",
       autocomplete: "off",
       value: text,
+      "aria-invalid": wrong ? "true" : null,
+      "aria-describedby": wrong ? "tries-wrong" : null,
       on: { input: (event) => updateUi({ tries: event.target.value }) },
     }),
-    h("button", { class: "button", type: "submit", disabled: off }, "Try"),
+    h("button", { class: "button", type: "submit", disabled: off || Boolean(wrong) }, "Try"),
+    wrong ? h("p", { class: "alarm small", id: "tries-wrong", role: "alert" }, wrong) : null,
   );
 }
 
-/** Return one run. */
-export function runView(one) {
+/** Return the values of k in a text, and what is wrong with it. */
+export function parseTries(text, records) {
+  const values = text
+    .split(",")
+    .filter((part) => part.trim())
+    .map(Number);
+  if (!values.length || values.some((k) => !Number.isInteger(k) || k < 2))
+    return { values: [], wrong: "Write whole numbers from 2, such as 3, 10, 20." };
+  const large = values.find((k) => k > records);
+  return large
+    ? { values: [], wrong: `${count(large)} is more than the ${plural(records, "record")}.` }
+    : { values, wrong: "" };
+}
+
+function runView(one) {
   const active = one.state === "running" || one.state === "queued";
   return h(
     "div",

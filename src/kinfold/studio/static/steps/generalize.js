@@ -7,7 +7,7 @@ import { getBuilderName, settings, trialNotice, builderChoices, getBuilder } fro
 import { problemList } from "../parts/fields.js";
 import { merging } from "../parts/merging.js";
 import { recoding } from "../parts/recoding.js";
-import { stepHead, nothingOpen, verdict } from "../parts/sections.js";
+import { nextStep, nothingOpen, stepHead, verdict } from "../parts/sections.js";
 import { tree } from "../parts/tree.js";
 import { getAddress, app, attempt, query } from "../store.js";
 
@@ -26,7 +26,7 @@ export function generalizeStep() {
       h("p", { class: "empty" }, "No column has a role that can be generalized."),
     ];
   return [
-    stepHead("generalize", session.source.name, sentence(quasi)),
+    stepHead("generalize", session.source.name, sentence(quasi), nextStep("protect", "Protect →")),
     h(
       "section",
       { class: "workbench", "aria-label": "Columns and their hierarchies" },
@@ -95,11 +95,20 @@ function editor(column) {
       ].join(", "),
     ),
     problemList(known.problems, "This hierarchy does not fit"),
-    hierarchy
-      ? built(column, hierarchy)
-      : h("p", { class: "soft" }, known.problems.length ? "" : "Reading its values …"),
-    h("h3", { class: "part" }, "Recoding before the method"),
-    recoding(column),
+    h(
+      "div",
+      { class: "editor-parts" },
+      h(
+        "div",
+        {},
+        hierarchy
+          ? built(column, hierarchy)
+          : h("p", { class: "soft" }, known.problems.length ? "" : "Reading its values …"),
+        h("h3", { class: "part" }, "Recoding before the method"),
+        recoding(column),
+      ),
+      hierarchy ? h("div", {}, seenAsTree(column, hierarchy), exchange(column)) : null,
+    ),
   );
 }
 
@@ -133,8 +142,6 @@ function built(column, hierarchy) {
           merging(column.name, hierarchy, change),
         )
       : null,
-    seenAsTree(column, hierarchy),
-    exchange(column),
   ];
 }
 

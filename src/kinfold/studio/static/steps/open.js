@@ -3,12 +3,12 @@
 import { send } from "../api.js";
 import { h } from "../dom.js";
 import { count, plural, share } from "../numbers.js";
-import { columnRows, rolesKey } from "../parts/column_rows.js";
+import { columnTable } from "../parts/column_table.js";
 import { openTable } from "../parts/open_table.js";
 import { longTable } from "../parts/long_table.js";
 import { questions } from "../parts/questions.js";
 import { reading } from "../parts/reading.js";
-import { button, stepHead, numbers, section, verdict } from "../parts/sections.js";
+import { button, disclosure, nextStep, numbers, section, stepHead, verdict } from "../parts/sections.js";
 import { app, attempt, query } from "../store.js";
 import { joinNames, shortenName } from "../texts.js";
 
@@ -17,45 +17,60 @@ export function openStep() {
   const { session } = app;
   if (session.state !== "ready") return openTable(session);
   const risk = query("/api/risk").value;
+  const { source } = session;
   return [
-    stepHead("open", session.source.name, sentence(session, risk)),
+    stepHead("open", source.name, sentence(session, risk), [
+      button("Close this table", () => attempt(() => send("POST", "/api/source/close"))),
+      nextStep("generalize", "Generalize →"),
+    ]),
     strip(session, risk),
-    warnings(session.source),
     questions(session),
-    section(
-      "columns",
-      "Columns",
-      [
-        "The type and the role of each column. Roles are proposed from names and values: check them.",
-        ...rolesKey(),
-      ],
-      columnRows(session.columns),
-    ),
-    section(
-      "combinations",
-      "Unique records",
-      "Combinations of columns that single people out: no other record has the same values.",
-      combinations(risk?.combinations ?? session.combinations),
-    ),
-    section(
-      "rows",
-      "Rows",
-      [`All ${plural(session.source.rows, "row")}, loaded while you scroll. Ctrl+Home and Ctrl+End go to the ends.`],
-      longTable(session.columns, session.source.rows, readingOf(session)),
-    ),
-    section(
-      "reading",
-      "Reading",
-      "How the file is written, as detected. A change reads it again.",
-      reading(session.source),
-    ),
-    section(
-      "other",
-      "Another table",
-      "This table and its runs are removed when another one is opened, when the server stops, or after an idle hour.",
-      another(),
+    warnings(source),
+    h(
+      "div",
+      { class: "bench" },
+      h(
+        "div",
+        {},
+        section(
+          "columns",
+          "Columns",
+          "Roles are proposed from names and values: check them.",
+          columnTable(session.columns),
+        ),
+        h(
+          "div",
+          { class: "parts" },
+          disclosure("reading", "Reading", describeForm(source), () => reading(source)),
+          disclosure("combinations", "Unique combinations", "columns that single people out", () =>
+            combinations(risk?.combinations ?? session.combinations),
+          ),
+          disclosure("project", "Project", "the policy with the log of decisions", project),
+        ),
+      ),
+      section(
+        "rows",
+        "Rows",
+        `All ${plural(source.rows, "row")}, loaded while you scroll.`,
+        longTable(session.columns, source.rows, readingOf(session)),
+      ),
     ),
   ];
+}
+
+// How the file is read, in a few words.
+function describeForm({ kind, options = {} }) {
+  if (kind === "database") return "a table of a database";
+  const { encoding, separator, decimal, sheet } = options;
+  const names = { "\t": "tab", " ": "space", ",": "comma", ";": "semicolon", "|": "bar", ".": "point" };
+  return [
+    sheet && `sheet ${sheet}`,
+    encoding,
+    separator && `separator ${names[separator] ?? separator}`,
+    decimal && `decimal ${names[decimal] ?? decimal}`,
+  ]
+    .filter(Boolean)
+    .join(", ");
 }
 
 function readingOf(session) {
@@ -143,13 +158,13 @@ function combinations(all) {
   return h("ul", { class: "plain" }, rows);
 }
 
-function another() {
+function project() {
   return h(
     "div",
     { class: "buttons" },
-    button("Close this table", () => attempt(() => send("POST", "/api/source/close"))),
     h("a", { class: "button", href: "/api/project", download: "" }, "Save the project"),
     projectOpener(),
+    h("span", { class: "soft small" }, "The table and its runs are removed when another table is opened."),
   );
 }
 

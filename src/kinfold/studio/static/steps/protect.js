@@ -6,10 +6,13 @@ import { plural } from "../numbers.js";
 import { problemList } from "../parts/fields.js";
 import { policyEditor } from "../parts/policy_editor.js";
 import { method, output } from "../parts/method_form.js";
+import { people } from "../parts/people_form.js";
 import { promises } from "../parts/promises.js";
-import { runner } from "../parts/run_view.js";
-import { stepHead, nothingOpen, section, verdict } from "../parts/sections.js";
+import { lastRun, runButtons } from "../parts/run_view.js";
+import { disclosure, stepHead, nothingOpen, section, verdict } from "../parts/sections.js";
+import { namePromises } from "../promise_names.js";
 import { app, query } from "../store.js";
+import { joinNames } from "../texts.js";
 
 /** Return the step. */
 export function protectStep() {
@@ -20,9 +23,9 @@ export function protectStep() {
   const problems = check.value?.problems ?? [];
   const { complete } = session.policy;
   return [
-    stepHead("protect", session.source.name, sentence(complete, problems, check.value)),
+    stepHead("protect", session.source.name, sentence(session, problems, check.value), runButtons(problems)),
     problemList(problems, "Problems"),
-    h("div", { class: "runner", role: "region", "aria-label": "Run" }, runner(problems)),
+    h("div", { class: "runner", role: "region", "aria-label": "Run" }, lastRun()),
     h(
       "div",
       { class: "protect" },
@@ -34,9 +37,10 @@ export function protectStep() {
           "Promises",
           "What will hold on the released file, and is checked on it.",
           promises(complete, session.columns),
+          people(complete, session.columns),
         ),
         section("method", "Method", "How the classes are formed.", method(complete, session.methods)),
-        section("output", "Output", "How the release is written.", output(complete)),
+        disclosure("output", "Output", "how the release is written", () => output(complete)),
       ),
       h(
         "div",
@@ -49,7 +53,7 @@ export function protectStep() {
   ];
 }
 
-function sentence(complete, problems, known) {
+function sentence(session, problems, known) {
   if (!known) return verdict("Checking the policy against the table …");
   if (problems.length)
     return verdict(
@@ -57,6 +61,6 @@ function sentence(complete, problems, known) {
       ["They are listed below, and shown at their fields and lines."],
       true,
     );
-  const units = complete.privacy.unit ? "people" : "records";
-  return verdict(`At least ${complete.privacy.k} ${units} will share every combination of quasi-identifiers.`);
+  const names = namePromises(session.policy.complete, session.columns);
+  return verdict(`The release will have ${joinNames(names)}.`);
 }

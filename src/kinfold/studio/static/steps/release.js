@@ -5,9 +5,9 @@ import { send } from "../api.js";
 import { h } from "../dom.js";
 import { digits } from "../numbers.js";
 import { select } from "../parts/fields.js";
-import { repeatLines, files } from "../parts/release_files.js";
+import { decisions, downloadPublic, repeatLines, files } from "../parts/release_files.js";
 import { getSelectedRuns } from "../parts/run_table.js";
-import { button, stepHead, nothingOpen, section, verdict } from "../parts/sections.js";
+import { button, disclosure, nextStep, stepHead, nothingOpen, section, verdict } from "../parts/sections.js";
 import { app, go, query } from "../store.js";
 
 const CHECKERS = {
@@ -22,48 +22,66 @@ export function releaseStep() {
   const { shown: run } = getSelectedRuns();
   if (!run)
     return [
-      stepHead("release", session.source.name, verdict("Nothing to release yet.", ["A finished run can be released."])),
-      h("p", {}, h("a", { href: "#protect" }, "Run the policy first.")),
+      stepHead(
+        "release",
+        session.source.name,
+        verdict("Nothing to release yet.", ["A finished run can be released."]),
+        nextStep("protect", "Run the policy first"),
+      ),
     ];
   const answer = query(`/api/runs/${run.id}/verdict`, true);
   const facts = answer.value;
   if (!facts) return [stepHead("release", session.source.name, verdict("Reading the verdict …"))];
   return [
-    stepHead("release", session.source.name, verdict(facts.headline, facts.further, !facts.holds)),
+    stepHead("release", session.source.name, verdict(facts.headline, facts.further, !facts.holds), [
+      chooser(session, run),
+      downloadPublic(run),
+    ]),
+    run.stale ? h("p", { class: "alarm" }, "The table is now read with other options: run again.") : null,
+    listWarnings(facts),
     h(
       "div",
-      { class: "line chooser" },
-      h("label", { for: "release-run" }, "Release of"),
-      select(
-        session.runs.filter((one) => one.state === "done").map((one) => [one.id, one.name]),
-        run.id,
-        (event) => go("release", event.target.value),
-        null,
-        { id: "release-run" },
+      { class: "halves even" },
+      section(
+        "kept",
+        "Promises",
+        "Checked on the written file, grouped again from scratch.",
+        promises(facts.promises),
+        checkers(run, facts),
       ),
-      run.stale ? h("span", { class: "alarm" }, "The table is now read with other options: run again.") : null,
+      section("files", "Files", "What to share, and what to keep private.", files(run, session)),
     ),
-    listWarnings(facts),
-    section("kept", "Promises", "Checked on the written file, grouped again from scratch.", promises(facts.promises)),
-    section(
-      "checkers",
-      "Two checkers",
-      "They share no code, and both must accept a release before it is published.",
-      checkers(run, facts),
-    ),
-    section(
-      "limits",
-      "Not promised",
-      "What no anonymized table can promise.",
-      h(
-        "ul",
-        {},
-        facts.not_promised.map((text) => h("li", {}, text)),
+    h(
+      "div",
+      { class: "parts" },
+      disclosure("limits", "Not promised", "what no anonymized table can promise", () =>
+        h(
+          "ul",
+          {},
+          facts.not_promised.map((text) => h("li", {}, text)),
+        ),
       ),
+      disclosure("again", "Repeat", "the same release, byte for byte, by the command or in Python", () =>
+        repeatLines(run, facts.again),
+      ),
+      disclosure("log", "Decisions", `${session.log.length} in this session`, () => decisions(session.log)),
     ),
-    section("files", "Files", "What to share, and what to keep private.", files(run, session)),
-    section("again", "Repeat", "The same release, byte for byte, without this page.", repeatLines(run, facts.again)),
   ];
+}
+
+function chooser(session, run) {
+  return h(
+    "div",
+    { class: "line chooser" },
+    h("label", { for: "release-run" }, "Release of"),
+    select(
+      session.runs.filter((one) => one.state === "done").map((one) => [one.id, one.name]),
+      run.id,
+      (event) => go("release", event.target.value),
+      null,
+      { id: "release-run" },
+    ),
+  );
 }
 
 function listWarnings(facts) {
@@ -128,6 +146,7 @@ function checkers(run, facts) {
   );
   const repeat = () => verifyAgain(run);
   return [
+    h("h3", {}, "Two checkers"),
     h("ul", { class: "plain" }, items),
     h(
       "div",
