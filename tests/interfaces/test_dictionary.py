@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections import Counter
 from datetime import datetime
 from decimal import Decimal
@@ -76,6 +77,39 @@ def test_each_column_has_its_type_role_treatment_values_and_missing(public: Path
     assert (columns["ward"]["missing"], columns["ward"]["values"]) == (3, ["=c", "a|b"])
     table = (public / "dictionary.md").read_text("utf-8")
     assert "| ward | string, nominal | other | released as it is | =c, a\\|b | 3 |" in table
+
+
+def test_missing_and_different_values_are_those_of_the_released_rows(tmp_path: Path) -> None:
+    """Not those of the classes, and not those of the source: records that were left out must not be counted."""
+    table = people().assign(ward=lambda rows: [None] * 9 + [*map(str, rows.index[9:])])
+    table.loc[::4, "age"] = None
+    asked = policy(surrogate=True) | {"privacy": {"k": 5, "unit": "name"}}
+    asked["columns"] = {**asked["columns"], "age": {"role": "quasi", "type": "continuous", "missing": "separate"}}
+    asked["columns"]["born"] = {"role": "quasi", "missing": "drop"}
+    table.loc[:2, "born"] = None
+    made = kinfold.anonymize(table, asked).save(tmp_path / "out") / "public"
+    rows = [*csv.DictReader((made / "release.csv").read_text("utf-8").splitlines())]
+    assert len(rows) == len(table) - 3
+    for column in json.loads((made / "dictionary.json").read_text("utf-8"))["columns"]:
+        present = [row[column["name"]] for row in rows if row[column["name"]]]
+        assert (column["missing"], column["distinct"]) == (len(rows) - len(present), len({*present})), column["name"]
+    assert ">57<" in re.sub(r"\s+", "", (made / "report.html").read_text("utf-8"))  # people, each with a key
+
+
+def test_years_that_stand_for_dates_are_labels_and_not_numbers_of_days(tmp_path: Path) -> None:
+    asked = {"age": {"role": "remove"}, "born": {"role": "quasi", "hierarchy": {"dates": ["year", "decade"]}}}
+    columns = {name: {"role": "other"} for name in policy()["columns"]} | asked
+    method = {"name": "lattice", "levels": {"born": 1}, "suppression": 5}
+    people().to_csv(tmp_path / "people.csv", index=False)
+    release = kinfold.anonymize(tmp_path / "people.csv", {"privacy": {"k": 2}, "method": method, "columns": columns})
+    made = release.save(tmp_path / "out") / "public"
+    column = json.loads((made / "dictionary.json").read_text("utf-8"))["columns"][1]
+    years = sorted({row["born"] for row in csv.DictReader((made / "release.csv").read_text("utf-8").splitlines())})
+    assert (column["name"], column["values"]) == ("born", years)
+    assert "range" not in column
+    assert "1975-" not in (made / "report.html").read_text("utf-8")  # day 1985 after 1970 was in June 1975
+    assert release.measures.statistics.numbers["born"]["after"] is None
+    assert "born" not in release.measures["loss"]["shift"]
 
 
 def test_no_document_names_a_value_that_is_not_released(public: Path) -> None:

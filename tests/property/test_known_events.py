@@ -185,16 +185,22 @@ def test_matches_are_counted_by_the_definition(events: list[tuple[int, int, int]
         ({"output": {"format": "parquet"}}, "is a CSV file"),
         ({"method": {"people": None}}, "events_known needs method.people"),
         ({"columns": {"dose": {"role": "quasi", "type": "continuous"}}}, "needs a hierarchy"),
-        ({"columns": {"later": {"role": "other", "type": "date"}}}, "shows how far the others were moved"),
+        ({"columns": {"later": {"role": "other", "type": "date"}}}, "later: a released date shows how far"),
+        ({"columns": {"later": {"role": "other", "type": "nominal"}}}, "later: a released date shows how far"),
+        ({"columns": {"died": {"role": "confidential"}}}, "died: a released date shows how far"),
+        ({"columns": {"died": {"role": "other", "type": "nominal"}}}, "died: a released date shows how far"),
         ({"columns": {"day": {"role": "remove"}, "code": {"role": "other"}}}, "no quasi-identifier differs"),
     ],
 )
-def test_what_would_not_protect_events_is_refused(change: dict[str, Any], message: str) -> None:
+def test_what_would_not_protect_events_is_refused(change: dict[str, Any], message: str, tmp_path: Path) -> None:
     table = visits(0)
     if "later" in change.get("columns", {}):
         table["later"] = table.day
+    if "died" in change.get("columns", {}):  # the same in all rows of a person, and the day of the last event
+        table["died"] = table.groupby("pid").day.transform("max")
+    table.to_csv(tmp_path / "visits.csv", index=False)
     with pytest.raises(kinfold.PolicyError, match=message):
-        kinfold.anonymize(table, policy(**change))
+        kinfold.anonymize(tmp_path / "visits.csv", policy(**change))
 
 
 def test_dates_with_a_time_are_refused() -> None:

@@ -1,5 +1,6 @@
 """How `measure` pairs rows: it says how, and never pairs a reordered copy by position without a word."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyarrow import csv
 
 import kinfold
 
@@ -87,6 +89,19 @@ def test_a_copy_of_generalized_rows_is_paired_by_classes(both: Any) -> None:
     if "disease" in table.column_names:
         assert found["pairing"].startswith("paired by classes: ")
     assert found["loss"]["overall"] == pytest.approx(release.measures["loss"]["overall"])
+
+
+@pytest.mark.parametrize("name", ["rowid", "place", "RowID", "c0", "label"])
+@pytest.mark.parametrize("method", ["mdav", "lattice"])  # which recode by row, and by distinct values
+def test_rows_keep_their_order_in_a_file_whatever_a_column_is_called(name: str, method: str, tmp_path: Path) -> None:
+    random = np.random.default_rng(8)
+    table = pa.table({"age": random.integers(18, 90, 40), name: random.permutation(40)})
+    hierarchy = {"hierarchy": {"intervals": [20, 40, 80]}} if method == "lattice" else {}
+    asked = {"privacy": {"k": 3}, "method": {"name": method}, "output": {"order": "kept"}}
+    asked |= {"columns": {"age": {"role": "quasi", **hierarchy}, name: {"role": "other"}}}
+    public = kinfold.anonymize(table, asked).save(tmp_path / "out") / "public"
+    written = csv.read_csv(public / "release.csv")
+    assert written.column(name).to_pylist() == table.column(name).to_pylist()
 
 
 def test_few_changed_cells_of_an_untouched_column_do_not_hide_the_order(both: Any) -> None:

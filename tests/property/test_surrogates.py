@@ -109,6 +109,15 @@ def test_keys_of_one_secret_link_releases_and_nothing_else_does(made: Path, tmp_
     assert not {*read(tmp_path / "out").pid.dropna()} & {*keyed.pid.dropna()}
 
 
+def test_a_person_and_a_household_with_one_number_have_other_keys(made: Path) -> None:
+    table = visits(3).dropna(subset="pid").assign(hid=lambda rows: rows.pid).reset_index(drop=True)
+    asked = policy({"household": "hid"}, surrogate_secret=str(made / "secret"))
+    asked["columns"]["hid"] = {"role": "identifier"}
+    frame = kinfold.anonymize(table, asked).frame
+    assert frame.hid.nunique() == frame.pid.nunique()
+    assert not (frame.hid.str[1:] == frame.pid.str[1:]).any()
+
+
 def test_nothing_secret_is_in_the_public_folder(made: Path) -> None:
     for folder in ("one", "keyed", "later"):
         for file in (made / folder / "public").iterdir():

@@ -116,12 +116,11 @@ def compute_statistics(tables: TablePair, columns: Sequence[BoundColumn]) -> Sta
             shifts[bound.name] = compare_categories(before, after, {*(bound.request.map or {}).values()})
     left_out = tuple(name for name, shift in shifts.items() if shift is None)
     moved = rank_shifts({name: shift for name, shift in shifts.items() if shift is not None})
-    return Statistics(numbers, _correlate_both(tables, [*numbers]), frequencies, moved, left_out)
+    both = [name for name, sides in numbers.items() if None not in sides.values()]
+    return Statistics(numbers, _correlate_both(tables, both), frequencies, moved, left_out)
 
 
-def _correlate_both(tables: TablePair, names: Sequence[str]) -> dict[str, Any]:
-    schemas = [tables.engine.schema(frame) for frame in (tables.original, tables.released)]
-    both = [name for name in names if all(s[name].storage.kind.is_numeric or s[name].date_format for s in schemas)]
+def _correlate_both(tables: TablePair, both: list[str]) -> dict[str, Any]:
     if len(both) < 2:
         return NO_CORRELATIONS
     old, new = (_correlation_matrix(tables.engine, frame, both) for frame in (tables.original, tables.released))

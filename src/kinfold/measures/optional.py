@@ -110,7 +110,7 @@ def _collect_people(pair: Pair, engine: Any, people: Any) -> Any:
         if stored is None:
             what = f"the population has no column '{column.name}'"
             problems.append(Problem(what, "give a population with all quasi-identifiers"))
-        elif numeric and not (stored.storage.kind.is_numeric or stored.date_format):
+        elif numeric and not stored.holds(column.attribute.bound.kind):
             what = f"'{column.name}' of the population is not {column.attribute.bound.kind}"
             problems.append(Problem(what, "correct the values of this column in the population table"))
         wanted[column.name] = stored if numeric else None

@@ -89,7 +89,7 @@ def count_values(
     column = engine.schema(frame)[bound.name]
     estimated = sample is not None and column.distinct > MAX_DISTINCT_COUNTED
     rows = (sample.original if original else sample.released) if sample is not None and estimated else frame
-    if bound.kind.is_numeric and (column.storage.kind.is_numeric or column.date_format):
+    if column.holds(bound.kind):
         spread = engine.tally(rows, (), {bound.name: column}).spreads[bound.name]
         values, records = np.asarray(spread.values, np.float64), spread.totals()
         return NumberCounts(values, _scale_up(records, column.rows) if estimated else records)

@@ -96,7 +96,8 @@ def _describe_dominance(name: str, dominated: int, within: int) -> Iterator[str]
 def check_k_alone(engine: Engine, released: Any, policy: BoundPolicy) -> Iterator[str]:
     """Yield a warning of each confidential column that no promise but k protects."""
     privacy, quasi = policy.request.privacy, [column.name for column in policy.with_role(Role.QUASI)]
-    if any(level is not None for level in (privacy.t, privacy.l, privacy.p, privacy.alpha)):
+    levels = (privacy.t, privacy.l, privacy.p, privacy.alpha, privacy.beta, privacy.delta)
+    if any(level is not None for level in levels):
         return
     for column in policy.with_role(Role.CONFIDENTIAL):
         if column.request.t is None and column.request.l is None:

@@ -34,7 +34,7 @@ from kinfold.policy.encoding import CategoricalAttribute, NumericAttribute
 from kinfold.policy.terms import get_reading
 from kinfold.tables.engine import Engine
 from kinfold.tables.queries import count_unique_rows
-from kinfold.tables.schema import Column, Role
+from kinfold.tables.schema import Role
 
 MAX_ATTACKERS = 50_000  # records: one or two seconds with eight columns
 ATTACKER_SAMPLE = 10_000  # of larger tables: a share of 0.1 is good to 0.003
@@ -311,7 +311,7 @@ def find_confidential(
 def _from_tally(tables: TablePair, frame: Any, quasi: list[str], column: BoundColumn) -> ClassValues:
     """Return a column from the tally that the promises were checked on."""
     spread = tables.engine.tally(frame, quasi, {column.name: get_reading(column)}).spreads[column.name]
-    if not _is_numeric(column, tables.engine.schema(frame)[column.name]):
+    if not tables.engine.schema(frame)[column.name].holds(column.kind):
         return ClassValues(spread.group, spread.code, spread.count)
     if spread.values.dtype.kind == "M":
         numbers = np.asarray((spread.values - np.datetime64(0, "D")) / ONE_DAY, np.float64)
@@ -322,16 +322,12 @@ def _from_tally(tables: TablePair, frame: Any, quasi: list[str], column: BoundCo
 
 def _from_records(tables: TablePair, frame: Any, column: BoundColumn, classes: Callable[[], Ints]) -> ClassValues:
     stored = tables.engine.schema(frame)[column.name]
-    numeric = _is_numeric(column, stored)
+    numeric = stored.holds(column.kind)
     values = tables.engine.collect(frame, {column.name: stored if numeric else None}).column(0)
     if numeric:
         return ClassValues(classes(), values.to_numpy(zero_copy_only=False).astype(np.float64))
     encoded = values.combine_chunks().dictionary_encode()
     return ClassValues(classes(), encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64))
-
-
-def _is_numeric(column: BoundColumn, stored: Column) -> bool:
-    return column.kind.is_numeric and (stored.storage.kind.is_numeric or bool(stored.date_format))
 
 
 MAX_COMBINED_COLUMNS = 8  # columns in pairs and triples

@@ -98,7 +98,8 @@ def choose_method(task: Task) -> tuple[Declaration, str]:
         )
     )
     candidates = _find_candidates(task, "generalize") if must_stay_true else []
-    best = max(candidates or _find_candidates(task, "partition"), key=lambda method: len(method.needs))
+    candidates = candidates or _find_candidates(task, "partition") or [get_default_method()]  # which is refused later
+    best = max(candidates, key=lambda method: len(method.needs))
     return best, best.auto_reason
 
 

@@ -169,7 +169,10 @@ def _find_event_problems(policy: BoundPolicy) -> Iterator[Problem]:
             yield Problem(what, "leave it out")
     if dates and request.output.format == "parquet":
         yield Problem("output.format: a release with dates of events is a CSV file", "leave it out")
-    hidden = {c.name for c in dates}
-    for column in (c for c in policy.columns if dates and c.event and c.kind is Kind.DATE and c.name not in hidden):
-        what = f"columns.{format_toml_key(column.name)}: a released date of events shows how far the others were moved"
-        yield Problem(what, "give it the role quasi-identifier or remove")
+    for column in (c for c in policy.columns if dates and c.role in (Role.CONFIDENTIAL, Role.OTHER)):
+        stored = (
+            column.column
+        )  # a date of the person, such as of death, can be that of an event; so can one kept as text
+        if column.kind is Kind.DATE or stored.storage.kind is Kind.DATE or stored.date_format is not None:
+            what = f"columns.{format_toml_key(column.name)}: a released date shows how far those of events were moved"
+            yield Problem(what, "give it the role quasi-identifier or remove")

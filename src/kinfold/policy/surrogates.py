@@ -39,7 +39,8 @@ def add_surrogates(engine: Engine, prepared: PreparedTable, policy: Policy) -> P
     notes = tuple(f"'{name}': each value is replaced by a surrogate ({note})" for name in names)
     frame = prepared.frame
     for name in names:
-        frame = replace_categories(engine, frame, name, make_keys(secret, name))
+        whose = b"" if name == policy.privacy.unit else b"household"
+        frame = replace_categories(engine, frame, name, make_keys(secret, name, whose))
     return replace(
         prepared,
         frame=frame,
@@ -49,15 +50,18 @@ def add_surrogates(engine: Engine, prepared: PreparedTable, policy: Policy) -> P
     )
 
 
-def make_keys(secret: Path | None, name: str) -> Callable[[str], str]:
+def make_keys(secret: Path | None, name: str, whose: bytes = b"") -> Callable[[str], str]:
     """Return a function that gives each text its key: always the same one; other texts have others.
 
-    A key starts with a letter, so that it is never a number, a date or a formula.
+    A key starts with a letter, so that it is never a number, a date or a formula. `whose` keeps people and households
+    apart: a person and a household with one number have other keys.
     """
     letter = next((char for char in name.casefold() if "a" <= char <= "z"), "p")
     if secret is not None:
         key = hashlib.blake2b(_read_secret(secret)).digest()
-        return lambda text: letter + hashlib.blake2b(text.encode(), digest_size=HASH_BYTES, key=key).hexdigest()
+        return lambda text: (
+            letter + hashlib.blake2b(text.encode(), digest_size=HASH_BYTES, key=key, person=whose).hexdigest()
+        )
     known: dict[str, str] = {}
 
     def draw(text: str) -> str:

@@ -83,14 +83,15 @@ def _describe_columns(contents: ReleaseContents) -> Iterator[dict[str, Any]]:
         bound, treatment = release.policy[column.name], release.plan.recoding.columns[column.name]
         assert not isinstance(treatment, Drop)  # noqa: S101  the column is in the release
         done = filter(None, (describe_recoding(bound.request), describe_treatment(bound, treatment)))
+        filled, different = contents.count_filled(bound)
         yield {
             "name": column.name,
             "type": FIELD_TYPES[column.storage],
             "scale": str(bound.kind),
             "role": bound.released_role,
             "treatment": ", then ".join(done),
-            "missing": column.nulls,
-            "distinct": column.distinct,
+            "missing": column.rows - filled,
+            "distinct": different,
             **_describe_values(bound, column, contents.values(bound)),
             **list_labels(contents.before.get(column.name), contents.values(bound)),
         }

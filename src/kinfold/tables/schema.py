@@ -152,6 +152,12 @@ class Column:
             return Kind.NOMINAL
         return self.storage.kind
 
+    def holds(self, kind: Kind) -> bool:
+        """Whether its values are the numbers or dates of a column of a kind; years as labels of dates are not dates."""
+        if self.date_format is not None:
+            return kind.is_numeric
+        return self.storage.kind is kind if kind is Kind.DATE else kind.is_numeric and self.storage.kind.is_numeric
+
 
 @dataclass(frozen=True)
 class ExactColumn:

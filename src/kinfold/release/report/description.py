@@ -120,6 +120,21 @@ class ReleaseContents:
             self._values[key] = count_values(engine, frame, bound, sample, original=original)
         return self._values[key]
 
+    def count_filled(self, bound: BoundColumn) -> tuple[int, int]:
+        """Return the number of released records with a value of a column, and of different values.
+
+        The schema has those of the source, or of the classes.
+        """
+        release = self.release
+        if release.sample is not None and self.schema[bound.name].distinct > MAX_DISTINCT_COUNTED:
+            sizes = release.engine.count_classes(release.released, [bound.name], present=[bound.name])
+            return sum(rows * values for rows, values in sizes), sum(values for _, values in sizes)
+        values = self.values(bound)
+        if isinstance(values, Counter):
+            return values.total() - values[None], len({*values} - {None})
+        present = ~np.isnan(values.values)
+        return int(values.records[present].sum()), int(present.sum())
+
     def unique_share(self, bound: BoundColumn, column: Column) -> float:
         """Return the share of records that a column makes unique."""
         if bound.name not in self._unique_shares:
@@ -201,7 +216,8 @@ def _describe_column(contents: ReleaseContents, bound: BoundColumn, internal: bo
         reason = bound.request.reason if bound.in_policy else "the policy does not name it"
         return ColumnFacts(**facts, treatment=f"removed: {reason}" if reason else "removed")  # type: ignore[arg-type]
     if bound.surrogate:
-        keys = Shares((), (), rest=column.rows - column.nulls, rest_labels=column.distinct, missing=column.nulls)
+        filled, different = contents.count_filled(bound)
+        keys = Shares((), (), rest=filled, rest_labels=different, missing=column.rows - filled)
         return ColumnFacts(**facts, treatment=describe_treatment(bound, Keep()), released=keys)  # type: ignore[arg-type]
     recoded = bound.name in contents.release.prepared.changed
     unchanged = isinstance(treatment, Keep) and bound.request.perturb is None
@@ -274,7 +290,7 @@ def _compute_unique_share(release: Release, bound: BoundColumn, column: Column) 
     if release.sample is not None or column.distinct > MAX_DISTINCT_COUNTED:  # there may be as many values as records
         return count_unique_rows(release.engine, release.released, [bound.name]) / max(release.verdict.records, 1)
     reading = AS_TEXT
-    if bound.kind.is_numeric and (column.storage.kind.is_numeric or column.date_format) and not column.not_finite:
+    if column.holds(bound.kind) and not column.not_finite:
         dates = bound.kind is Kind.DATE
         reading = OrderedReading("moment", column.date_format) if dates else OrderedReading("number")
     totals = release.engine.tally(release.released, (), {bound.name: reading}).spreads[bound.name].totals()

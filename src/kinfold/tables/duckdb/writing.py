@@ -42,14 +42,19 @@ def write_file(db: Database, frame: Frame, path: Path, schema: Schema, *, ordere
     if path.suffix != ".parquet" and len(values) == 1:  # many readers skip the empty line of a null
         values = [f"coalesce(CAST({values[0]} AS VARCHAR), '')"]
     select = ", ".join(f"{value} AS {quote_identifier(name)}" for value, name in zip(values, frame.names, strict=True))
-    rows = f"SELECT {select} FROM {frame.table}"
-    in_order = f"{rows} ORDER BY {'ALL' if ordered else frame.order}"
+    rows = f"SELECT {select} FROM {frame.table} s"
+    in_order = f"{rows} ORDER BY {_order_sql(frame, ordered)}"
     query = (_sort_by_counting(db, rows) if ordered else None) or in_order
     try:
         db.execute(f"COPY ({query}) TO {quote_path(path)} ({options})")
     except (duckdb.IOException, DiskFull):
         what = f"cannot write '{path.name}' into '{path.parent}'"
         raise PolicyError(what, fix="check the permissions of the folder and the free space") from None
+
+
+def _order_sql(frame: Frame, ordered: bool) -> str:
+    """Return SQL for the order of the rows of `s`; a written column can have the name of the one with their places."""
+    return "ALL" if ordered else f"s.{frame.order}"
 
 
 def _refuse_nul_characters(db: Database, frame: Frame) -> None:
@@ -130,9 +135,8 @@ def export_rows(
     types = [_check_type(db, frame, value, kind, fit_type(kind)) for value, kind in zip(values, kinds, strict=True)]
     cast = [f"CAST({value} AS {kind})" for value, kind in zip(values, types, strict=True)]
     columns = ", ".join(f"{value} AS {quote_identifier(name)}" for value, name in zip(cast, frame.names, strict=True))
-    order = "ORDER BY ALL" if ordered else f"ORDER BY {frame.order}"
     checksum = compute_row_checksum(db, cast, frame.table)
-    rows = db.reader(f"SELECT {columns} FROM {frame.table} {order}", ROWS_PER_BATCH)
+    rows = db.reader(f"SELECT {columns} FROM {frame.table} s ORDER BY {_order_sql(frame, ordered)}", ROWS_PER_BATCH)
     return ExportedRows(frame.names, tuple(types), rows, checksum)
 
 

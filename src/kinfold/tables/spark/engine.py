@@ -179,8 +179,8 @@ class Spark:
         self, frame: SparkFrame, by: Sequence[str], *, present: Sequence[str] = ()
     ) -> list[tuple[int, int]]:
         """Return (rows, classes) ascending, of the rows that have a value in every column of `present`."""
-        if by and not present and not self._tallies.has_tally(frame, by):
-            return self._tallies.sizes(frame, by)
+        if by and {*present} <= {*by} and not self._tallies.has_tally(frame, by):
+            return self._tallies.sizes(frame, by, present)
         tally = self._tallies.get(frame, list(dict.fromkeys((*by, *present))))
         return self._duckdb.count_classes(tally, by, present=present)
 
@@ -392,10 +392,13 @@ class SparkTallies:
             arrow = _group(frame, [name]).orderBy(xxhash64("k0"), "k0").limit(MAX_VALUES_DESCRIBED).toArrow()
         return self._store(frame, (name,), arrow)
 
-    def sizes(self, frame: SparkFrame, names: Sequence[str]) -> list[tuple[int, int]]:
+    def sizes(self, frame: SparkFrame, names: Sequence[str], present: Sequence[str] = ()) -> list[tuple[int, int]]:
         """Return (rows, classes) ascending: how many classes of some columns have so many rows; counted in Spark."""
         with self._session.job():
-            counts = _group(frame, names).groupBy("count").agg({"*": "count"}).toArrow()
+            classes = _group(frame, names)
+            if present:
+                classes = classes.dropna(subset=[f"k{names.index(name)}" for name in present])
+            counts = classes.groupBy("count").agg({"*": "count"}).toArrow()
         return sorted(zip(*(column.to_pylist() for column in counts.columns), strict=True))
 
     def sum_counts(self, frame: SparkFrame, counts: Sequence[str]) -> list[int]:
