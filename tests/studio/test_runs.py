@@ -119,7 +119,16 @@ def test_what_is_known_of_a_run(demo: Visitor, tried: str) -> None:
     records = demo.get(f"/api/runs/{tried}/records")
     assert records["before"]["counts"][0][0] == 1.0
     assert records["after"]["counts"][0][0] == 0.2
-    assert len(records["worst"]) == 50
+    rows = demo.get(f"/api/runs/{tried}/rows?show=changed&column=sex&sort=risk&down=1&count=2")
+    assert len(rows["rows"]) == 2
+    assert rows["total"] == next(each for each in rows["columns"] if each["name"] == "sex")["changed"]
+    own = rows["rows"][0]["class"]
+    members = demo.get(f"/api/runs/{tried}/rows?class={own}")
+    assert members["total"] == rows["rows"][0]["size"]
+    groups = demo.get(f"/api/runs/{tried}/groups?sort=size&down=1&count=500")
+    assert groups["total"] == len(groups["rows"]) == told["summary"]["classes"]
+    assert sum(each["size"] for each in groups["rows"]) == 1000
+    assert demo.ask("GET", f"/api/runs/{tried}/rows?show=secrets").status == 400
     attack = demo.get(f"/api/runs/{tried}/attack")
     assert attack["linkage"] <= attack["bound"] == 0.2
     assert attack["subsets"]

@@ -7,21 +7,14 @@ workspace is written: the name of a folder is one plain name.
 from __future__ import annotations
 
 import asyncio
-import errno
-import io
-import os
-import shlex
 import shutil
-import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from starlette.responses import FileResponse, JSONResponse
 
 from kinfold.comparison import Outcome, Setting, rank
-from kinfold.disk import folders
 from kinfold.errors import Unreachable
 from kinfold.policy.toml_values import KeyPath
 from kinfold.release.report.risk_utility_map import MAP_WIDTH
@@ -31,20 +24,23 @@ from kinfold.studio.policy_routes import (
     check_policy,
     edit_policy_text,
     get_policy,
-    inline_hierarchies,
     make_download,
+    query_table,
     read_changes,
     replace_policy,
     require_current_policy,
 )
 from kinfold.studio.refusals import Refusal
+from kinfold.studio.release_files import describe_repeat, get_table_stem, pack_folder, save_folder, write_repeat_policy
+from kinfold.studio.release_rows import FILTERS, RECORDS_FILE, ReleaseRows, collect_texts
 from kinfold.studio.sessions import StudioRun, StudioSession, read_json
-from kinfold.studio.table_jobs import HIERARCHY_FOLDER, make_chart
+from kinfold.studio.table_jobs import make_chart
 from kinfold.studio.table_loading import clean_name, get_bounds
 
 REPORT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
 RELEASE_PARTS = ("public", "internal")
 MIN_MAP_WIDTH, MAX_MAP_WIDTH = 180, 1200  # pixels
+MAX_ROWS_PER_PAGE = 500
 FACT_NAMES = ("verdict", "classes", "records")
 
 
@@ -132,6 +128,52 @@ async def show_attack(call: Call) -> Any:
     return FileResponse(run.job.folder / "attack.json", media_type="application/json")
 
 
+@route("/api/runs/{run}/rows")
+async def show_rows(call: Call) -> Any:
+    """Return records before and after, filtered and sorted."""
+    session, run = _get_run(call, finished=True)
+    rows, wanted = await _load_rows(session, run), call.request.query_params
+    if wanted.get("show", "all") not in FILTERS:
+        raise Refusal(400, "there is no such filter", f"use {', '.join(FILTERS)}")
+    group = call.get_integer("class", 0, 10**9) if "class" in wanted else None
+    chosen = (wanted.get("show", "all"), wanted.get("column"), group, wanted.get("sort", "record"))
+    start, count = call.get_integer("from", 0, 10**9), call.get_integer("count", 100, MAX_ROWS_PER_PAGE)
+
+    def answer() -> dict[str, Any]:
+        records = rows.select(*chosen, down=wanted.get("down") == "1")
+        page = rows.describe_page(records[start : start + count])
+        return {"total": len(records), "columns": rows.describe_columns(), "counts": rows.counts, "rows": page}
+
+    return await asyncio.to_thread(answer)
+
+
+@route("/api/runs/{run}/groups")
+async def show_classes(call: Call) -> Any:
+    """Return classes of the release with their released values."""
+    session, run = _get_run(call, finished=True)
+    rows, wanted = await _load_rows(session, run), call.request.query_params
+    start, count = call.get_integer("from", 0, 10**9), call.get_integer("count", 100, MAX_ROWS_PER_PAGE)
+    order, down = wanted.get("sort", "size"), wanted.get("down") == "1"
+    page = await asyncio.to_thread(partial(rows.describe_classes, order, start, count, down=down))
+    return {"total": len(rows.sizes), "columns": list(rows.released_quasi), "rows": page}
+
+
+async def _load_rows(session: StudioSession, run: StudioRun) -> ReleaseRows:
+    """Return the rows of a run; only the last few runs that were looked at stay in memory."""
+    if not (run.job.folder / RECORDS_FILE).is_file():
+        raise Refusal(409, "the rows of a table of this size are not shown", "download the release")
+    if run.rows is None:
+        if describe_run(session, run, brief=True)["stale"]:
+            raise Refusal(409, "the table is now read with other options", "run again")
+        before = await query_table(session, collect_texts, ("texts",))
+        form = get_policy(session, run.policy_text)[0].form
+        run.rows = await asyncio.to_thread(ReleaseRows.load, before, form, run.job.folder)
+        for other in [each for each in session.runs.values() if each.rows is not None and each is not run][:-1]:
+            other.rows = None
+    rows: ReleaseRows = run.rows
+    return rows
+
+
 @route("/api/runs/{run}/policy.toml")
 async def download_policy(call: Call) -> Any:
     """Download the policy that repeats a run with the command."""
@@ -214,17 +256,6 @@ def _make_outcome(run: StudioRun) -> Outcome:
     measures = read_json(run.job.folder / "result.json")["measures"]
     setting = Setting(str((run.job.summary or {})["method"]), run.requested["k"], run.requested["t"])
     return Outcome(setting, {**measures, "run": run.job.ident})
-
-
-def write_repeat_policy(session: StudioSession, run: StudioRun) -> str:
-    """Return the self-contained policy of a run; a timed refinement becomes a number of steps."""
-    method = get_policy(session, run.policy_text)[0].method
-    text = inline_hierarchies(session, run.policy_text)
-    timed = isinstance(method.refine, float) and method.refine > 0 and method.refine_steps is None
-    if timed and run.job.state == "done":
-        steps = read_json(run.job.folder / "result.json")["steps"]
-        return edit_policy_text(text, {("method", "refine_steps"): steps or 0})
-    return text
 
 
 def start_run(session: StudioSession, changes: Mapping[KeyPath, Any]) -> StudioRun:
@@ -322,64 +353,3 @@ def describe_run(session: StudioSession, run: StudioRun, *, brief: bool = False)
     }
     bound = (job.summary or {}).get("bound")
     return values if brief else {**values, "policy": run.policy_text, "curve": job.curve, "bound": bound}
-
-
-def get_table_stem(session: StudioSession) -> str:
-    """Return the name of the table without its suffix."""
-    return Path(clean_name(session.table.name)).stem or "table"
-
-
-def describe_repeat(session: StudioSession) -> dict[str, str]:
-    """Return the command and the Python code that repeat a run."""
-    name = session.table.address or session.table.name
-    command = f"kinfold anonymize {shlex.quote(name)} --policy policy.toml --out release"
-    lines = ["import kinfold", "", f'release = kinfold.anonymize({name!r}, "policy.toml")', 'release.save("release")']
-    return {"command": command, "python": "\n".join(lines)}
-
-
-def _iterate_files(folder: Path, session: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield the files of a folder; hierarchy files of the policy are added, with relative paths."""
-    for path in sorted(folder.iterdir()):
-        content = path.read_bytes()
-        if path.name == "policy.toml" and str(session).encode() in content:
-            content = content.replace(f"{session}/".encode(), b"")
-            for file in sorted((session / HIERARCHY_FOLDER).glob("*.csv")):
-                yield f"{HIERARCHY_FOLDER}/{file.name}", file.read_bytes()
-        yield path.name, content
-
-
-def pack_folder(folder: Path, session: Path) -> bytes:
-    """Return a folder as a ZIP archive."""
-    archive = io.BytesIO()
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
-        for name, content in _iterate_files(folder, session):
-            file.writestr(name, content)
-    return archive.getvalue()
-
-
-def save_folder(folder: Path, session: Path, target: Path) -> Path:
-    """Copy a folder of a release to a new folder in the workspace, and return its path."""
-    existing = Refusal(409, f"{target.name!r} exists already", "use another name, or move the existing folder")
-    if os.path.lexists(target):
-        raise existing
-    try:
-        with folders.create_folder(target, f"a release is in '{target}'") as copy:
-            for file, content in _iterate_files(folder, session):
-                (copy / file).parent.mkdir(mode=0o700, exist_ok=True)
-                (copy / file).write_bytes(content)
-            _set_permissions(copy, internal=folder.name == "internal")
-    except FileExistsError:
-        raise existing from None
-    except OSError as error:
-        fix = "free some space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "download it instead"
-        raise Refusal(422, f"the folder cannot be written: {error.strerror}", fix) from None
-    return target
-
-
-def _set_permissions(folder: Path, *, internal: bool) -> None:
-    """Give a public folder the usual permissions; an internal one stays private."""
-    mask = os.umask(0)
-    os.umask(mask)
-    mask |= 0o077 if internal else 0
-    for path in (folder, *folder.rglob("*")):
-        path.chmod((0o777 if path.is_dir() else 0o666) & ~mask)

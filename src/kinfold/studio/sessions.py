@@ -144,6 +144,7 @@ class StudioRun:
     policy_text: str
     requested: Mapping[str, Any]
     read_options: Mapping[str, Any]
+    rows: Any = None  # before and after, once a page has asked for them
 
 
 class StudioSession:

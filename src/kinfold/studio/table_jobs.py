@@ -6,6 +6,7 @@ release and writes more files for the page:
     release/       public and internal, as `kinfold anonymize` writes them
     columns.json   every column before and after, with the charts of the report
     attack.json    results of the linkage attack
+    released.csv, records.npz   the rows in the order of the original, and their classes and risks
 
 Two more jobs prepare the server: the script that draws charts, and the compilation of the kernels. The worker writes
 the value that a job returns to `result.json` in the folder of the job.
@@ -42,6 +43,7 @@ from kinfold.release.report.distribution_charts import chart_class_sizes, chart_
 from kinfold.release.report.facts import MAX_LABELS, Bins, ColumnFacts, Facts, compute_edges, count_bins
 from kinfold.release.report.page import describe_unique_columns
 from kinfold.release.report.sentences import LIMITS, explain_promise, write_details, write_headline
+from kinfold.studio.release_rows import write_rows
 from kinfold.tables.engine import Engine
 from kinfold.tables.queries import read_page
 from kinfold.tables.schema import Column, Kind, Role
@@ -68,7 +70,6 @@ STAGE_SHARES = {  # part of the whole progress, 0 to 1, that each stage takes
     "explain": (0.95, 1.0),
 }
 PLANNING_SHARE = (0.08, 0.6)  # of stages that a method names itself
-MAX_WORST_RECORDS = 50  # listed by their risk
 MAX_ATTACK_RECORDS = 50_000  # the attack on a larger table takes too long
 MIN_COST_STEP = 0.002  # smaller steps are not added to the curve
 
@@ -273,6 +274,7 @@ def make_run(request: Mapping[str, Any], send: EventSender) -> Any:
     bound = None if release.plan.gap is None else reporter.share * (1 - release.plan.gap)
     send({"event": "summary", "summary": _summarize(release, facts) | {"bound": bound}})
     write_json(folder / "attack.json", _run_attack(release))
+    write_rows(release, folder)
     k = release.policy.request.privacy.k
     chart = chart_class_sizes(facts.class_sizes, k)
     return {
@@ -333,44 +335,17 @@ def make_chart(chart: Chart) -> dict[str, Any]:
 
 
 def _describe_records(release: Release) -> dict[str, Any] | None:
-    """Return the number of records by risk, and the records with the highest risk after the release.
-
-    They are internal, as the original table is.
-    """
+    """Return the number of records by risk, before and after."""
     risks = release.measures.risk_by_record
     if risks is None:
         return None
-    order = np.lexsort((-risks.before, -np.nan_to_num(risks.after, nan=-1.0)))[:MAX_WORST_RECORDS]
-    worst = [
-        {
-            "record": int(row),
-            "before": float(risks.before[row]),
-            "after": None if np.isnan(risks.after[row]) else float(risks.after[row]),
-            "quasi": values,
-        }
-        for row, values in zip(order, _collect_values(release, order), strict=True)
-    ]
-    return {"before": _count_risks(risks.before), "after": _count_risks(risks.after), "worst": worst}
+    return {"before": _count_risks(risks.before), "after": _count_risks(risks.after)}
 
 
 def _count_risks(risks: Any) -> dict[str, Any]:
     known = risks[~np.isnan(risks)]
     counts = sorted(Counter(np.round(known, 6).tolist()).items(), reverse=True)
     return {"counts": counts[:200], "left_out": int(np.isnan(risks).sum())}
-
-
-def _collect_values(release: Release, rows: Any) -> list[dict[str, list[str | None]]]:
-    """Return the original and the released quasi-identifiers of some records."""
-    names: dict[str, None] = dict.fromkeys(release.terms.quasi)
-    place = np.cumsum(release.recoding.kept) - 1  # of each record in the release
-    kept = release.recoding.kept[rows]
-    before = release.engine.collect(release.original, names).take(rows)
-    after = release.engine.collect(release.released, names).take(np.where(kept, place[rows], 0))
-    sides = {name: (before.column(name).to_pylist(), after.column(name).to_pylist()) for name in names}
-    return [
-        {name: [original[i], released[i] if kept[i] else None] for name, (original, released) in sides.items()}
-        for i in range(len(rows))
-    ]
 
 
 def _run_attack(release: Release) -> dict[str, Any]:

@@ -9,9 +9,11 @@ const PAGE = 200; // rows per request
 const MAX_PAGES = 60; // the oldest pages are dropped
 const ROW = 31; // pixels
 
-/** Return the rows of the open table. `version` changes when it is read with other options. */
-export function longTable(columns, rows, version) {
-  const table = { columns, rows, version };
+/** Return a long table.
+ *  label, heads: [{name, role, figures, content, sort}], rows: their number
+ *  version: changes when the rows are others; address(from, count): where rows come from
+ *  read(answer): rows of an answer; cells(row): [{text, class, content}], nth(row, index): the first cell */
+export function longTable(table) {
   const hook = {
     mount: (node) => begin(node, table),
     update: (node) => follow(node, table),
@@ -21,9 +23,24 @@ export function longTable(columns, rows, version) {
     class: "long",
     tabindex: "0",
     role: "region",
-    "aria-label": `Rows of the table, ${count(rows)} in all; scroll with the arrow keys`,
+    "aria-label": `${table.label}, ${count(table.rows)} in all; scroll with the arrow keys`,
     on: { scroll: (event) => paint(event.currentTarget), keydown: steer },
     hook,
+  });
+}
+
+/** Return the rows of the open table. `version` changes when it is read with other options. */
+export function tableRows(columns, rows, version) {
+  const figures = columns.map((column) => column.type === "continuous");
+  return longTable({
+    label: "Rows of the table",
+    heads: columns.map(({ name, role }, index) => ({ name, role, figures: figures[index] })),
+    rows,
+    version,
+    address: (from, amount) => `/api/rows?from=${from}&count=${amount}`,
+    read: (answer) => answer.cells,
+    cells: (row) => row.map((text, index) => ({ text, class: figures[index] ? "figures" : "" })),
+    nth: (_row, index) => count(index + 1),
   });
 }
 
@@ -36,7 +53,10 @@ function begin(node, table) {
 }
 
 function follow(node, table) {
-  if (node.table?.version !== table.version) node.pages = new Map();
+  if (node.table?.version !== table.version) {
+    node.pages = new Map();
+    node.scrollTop = 0;
+  }
   node.table = table;
   paint(node);
 }
@@ -53,38 +73,40 @@ function steer(event) {
 
 function paint(node) {
   if (!node.table) return;
-  const { columns, rows } = node.table;
+  const { heads, rows, label } = node.table;
   const { first, amount, offset } = getVisibleRows(rows, ROW, Math.max(node.clientHeight - ROW, ROW), node.scrollTop);
-  for (const page of listPages(first, amount, PAGE)) fetchPage(node, page);
-  node.style.setProperty("--columns", columns.length);
+  if (rows) for (const page of listPages(first, amount, PAGE)) fetchPage(node, page);
+  node.style.setProperty("--columns", heads.length);
+  node.style.setProperty("--grid", `5rem ${heads.map((head) => head.width ?? "minmax(0, 1fr)").join(" ")}`);
   node.style.setProperty("--height", `${(rows + 1) * ROW + 20}px`);
   const drawn = [];
-  for (let row = first; row < first + amount; row += 1)
-    drawn.push(rowOf(node, columns, row, offset + (row - first) * ROW));
+  for (let row = first; row < first + amount && row < rows; row += 1)
+    drawn.push(rowOf(node, row, offset + (row - first) * ROW));
   const style = { height: `${getBoxHeight(rows, ROW)}px` };
   const space = h("div", { class: "space", role: "rowgroup", style }, drawn);
   render(
     node,
     h(
       "div",
-      { role: "table", "aria-label": "Rows", "aria-rowcount": rows + 1, "aria-colcount": columns.length + 1 },
-      headOf(columns),
+      { role: "table", "aria-label": label, "aria-rowcount": rows + 1, "aria-colcount": heads.length + 1 },
+      headOf(node.table),
       space,
     ),
   );
 }
 
-function headOf(columns) {
-  const cells = columns.map((column) =>
+function headOf({ heads, first = "row" }) {
+  const cells = heads.map((head) =>
     h(
       "div",
       {
-        class: `cell role-${column.role} ${isNumber(column) ? "figures" : ""}`,
+        class: `cell role-${head.role} ${head.figures ? "figures" : ""}`,
         role: "columnheader",
-        key: column.name,
-        title: `${column.name}: ${column.role ?? "no role"}`,
+        key: head.name,
+        title: head.role === undefined ? head.name : `${head.name}: ${head.role ?? "no role"}`,
+        "aria-sort": head.sort ?? null,
       },
-      column.name,
+      head.content ?? head.name,
     ),
   );
   return h(
@@ -93,49 +115,47 @@ function headOf(columns) {
     h(
       "div",
       { class: "head", role: "row", "aria-rowindex": "1" },
-      h("div", { class: "cell nth", role: "columnheader" }, "row"),
+      h("div", { class: "cell nth", role: "columnheader" }, first),
       cells,
     ),
   );
 }
 
-function rowOf(node, columns, row, top) {
-  const page = node.pages.get(Math.floor(row / PAGE));
-  const cells = page?.cells?.[row % PAGE] ?? null;
-  const drawn = columns.map((column, index) => {
-    const text = cells?.[index];
-    const nothing = cells && (text === null || text === undefined);
-    return h(
-      "div",
-      { class: `cell ${nothing ? "nothing" : isNumber(column) ? "figures" : ""}`, role: "cell" },
-      cells ? (nothing ? "missing" : text) : "…",
-    );
+function rowOf(node, index, top) {
+  const { heads, cells, nth } = node.table;
+  const row = node.pages.get(Math.floor(index / PAGE))?.rows?.[index % PAGE];
+  const contents = row ? cells(row) : heads.map(() => ({ text: "…" }));
+  const drawn = contents.map((cell) => {
+    const missing = cell.content === undefined && (cell.text === null || cell.text === undefined);
+    const shown = missing ? "missing" : (cell.content ?? cell.text);
+    const props = {
+      class: `cell ${missing ? "nothing" : (cell.class ?? "")}`,
+      role: "cell",
+      title: cell.title ?? null,
+    };
+    return h("div", props, shown);
   });
   return h(
     "div",
     {
-      class: `row ${cells ? "" : "waiting"}`,
+      class: `row ${row ? "" : "waiting"}`,
       role: "row",
-      "aria-rowindex": row + 2,
-      key: row,
+      "aria-rowindex": index + 2,
+      key: index,
       style: { transform: `translateY(${top}px)` },
     },
-    h("div", { class: "cell nth", role: "rowheader" }, count(row + 1)),
+    h("div", { class: "cell nth", role: "rowheader" }, row ? nth(row, index) : count(index + 1)),
     drawn,
   );
 }
 
-function isNumber(column) {
-  return column.type === "continuous";
-}
-
 async function fetchPage(node, page) {
   if (node.pages.has(page)) return;
-  const { pages } = node;
-  pages.set(page, { cells: null });
+  const { pages, table } = node;
+  pages.set(page, { rows: null });
   if (pages.size > MAX_PAGES) pages.delete(pages.keys().next().value);
   try {
-    pages.set(page, await get(`/api/rows?from=${page * PAGE}&count=${PAGE}`));
+    pages.set(page, { rows: table.read(await get(table.address(page * PAGE, PAGE))) });
   } catch {
     pages.delete(page); // loaded again when it becomes visible
     return;

@@ -1,14 +1,14 @@
-// The remaining risk: records at risk before and after, and the linkage attack.
+// The remaining risk: the curve before and after, and the linkage attack.
 
 import { chart } from "../charts.js";
 import { h } from "../dom.js";
-import { count, share } from "../numbers.js";
+import { share } from "../numbers.js";
 import { countAtLeast } from "../risk_curve.js";
-import { app, query, updateUi } from "../store.js";
+import { query } from "../store.js";
 import { joinNames } from "../texts.js";
 import { pending } from "./sections.js";
 
-/** Return the curve of risks before and after, and the records with the highest risk. */
+/** Return the curve of risks before and after. */
 export function runRecords(run) {
   const answer = query(`/api/runs/${run.id}/records`, true);
   const known = answer.value;
@@ -46,57 +46,11 @@ export function runRecords(run) {
       label: "Share of the records with at least this risk, before and after",
     }),
     h("div", { class: "key" }, h("span", {}, "before"), h("span", { class: "after" }, "after")),
-    worst(known.worst),
   ];
 }
 
 function curveOf(counts, when) {
   return countAtLeast(counts).map((point) => ({ ...point, when }));
-}
-
-function worst(records) {
-  if (!records?.length) return null;
-  const columns = Object.keys(records[0].quasi);
-  const open = app.ui.worst ?? false;
-  const rows = records.map((one) =>
-    h(
-      "tr",
-      { key: one.record },
-      h("th", { scope: "row", class: "number" }, count(one.record + 1)),
-      h("td", { class: "number" }, share(one.before)),
-      h("td", { class: "number" }, share(one.after)),
-      columns.map((name) => h("td", {}, pair(one.quasi[name]))),
-    ),
-  );
-  return h(
-    "details",
-    { open, on: { toggle: (event) => updateUi({ worst: event.currentTarget.open }) } },
-    h("summary", {}, `The ${count(records.length)} records with the highest remaining risk`),
-    h(
-      "div",
-      { class: "scrolls worst", tabindex: "0", role: "region", "aria-label": "Records with the highest risk" },
-      h(
-        "table",
-        { class: "tight" },
-        h(
-          "thead",
-          {},
-          h(
-            "tr",
-            {},
-            ["row", "before", "after"].map((name) => h("th", { scope: "col", class: "number" }, name)),
-            columns.map((name) => h("th", { scope: "col" }, name)),
-          ),
-        ),
-        h("tbody", {}, rows),
-      ),
-    ),
-  );
-}
-
-function pair([before, after] = []) {
-  if (before === after) return before ?? "missing";
-  return [h("span", { class: "was" }, before ?? "missing"), " → ", h("b", {}, after ?? "missing")];
 }
 
 /** Return the results of the linkage attack. */

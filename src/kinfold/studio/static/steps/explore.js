@@ -5,6 +5,7 @@ import { plural } from "../numbers.js";
 import { latticePart } from "../parts/lattice.js";
 import { outliersPart } from "../parts/outliers.js";
 import { runClasses, runColumns, showSideBySide, runSummary } from "../parts/run_details.js";
+import { releaseClasses, releaseRows } from "../parts/release_rows.js";
 import { runAttack, runRecords } from "../parts/run_risk.js";
 import { getSelectedRuns, getMap, runMap, runTable } from "../parts/run_table.js";
 import { nextStep, nothingOpen, stepHead, tabs, verdict } from "../parts/sections.js";
@@ -46,6 +47,7 @@ function sentence(session) {
 function listTabs(runs) {
   const shown = [
     ["summary", "Summary", () => showSideBySide(runs, runSummary)],
+    ["rows", "Rows", () => showSideBySide(runs.slice(0, 1), releaseRows)],
     ["columns", "Columns", () => [key(), runColumns(runs)]],
     [
       "risk",
@@ -64,6 +66,7 @@ function listTabs(runs) {
       () => [
         note("A class is a group of records with the same values of all quasi-identifiers."),
         showSideBySide(runs, runClasses),
+        showSideBySide(runs.slice(0, 1), releaseClasses),
       ],
     ],
   ];

@@ -5,7 +5,7 @@ import { h } from "../dom.js";
 import { count, plural, share } from "../numbers.js";
 import { columnTable } from "../parts/column_table.js";
 import { openTable } from "../parts/open_table.js";
-import { longTable } from "../parts/long_table.js";
+import { tableRows } from "../parts/long_table.js";
 import { questions } from "../parts/questions.js";
 import { reading } from "../parts/reading.js";
 import { button, disclosure, nextStep, numbers, section, stepHead, verdict } from "../parts/sections.js";
@@ -52,7 +52,7 @@ export function openStep() {
         "rows",
         "Rows",
         `All ${plural(source.rows, "row")}, loaded while you scroll.`,
-        longTable(session.columns, source.rows, readingOf(session)),
+        tableRows(session.columns, source.rows, readingOf(session)),
       ),
     ),
   ];
