@@ -82,9 +82,13 @@ def test_otherwise_it_partitions(columns: dict[str, dict[str, Any]], why: str) -
 
 
 @pytest.mark.compiled
-def test_what_generalizers_cannot_do_is_left_to_partitioners() -> None:
+def test_what_generalizers_cannot_do_is_left_to_partitioners(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert plan(TRUE, unit="who").method == "mingen-cell"
+    monkeypatch.setattr(choice, "MAX_SEPARATE_RECORDS", TABLE.num_rows - 1)
     assert plan(TRUE, unit="who").method == "mdav"
     assert plan(TRUE, joint=True).method == "mdav"
+    with pytest.raises(kinfold.PolicyError, match="one by one"):
+        plan(TRUE, {"name": "mingen-cell"}, joint=True)
     assert plan(TRUE, {"objective": "discernibility"}).method == "mdav"
     assert plan(TRUE, {"refine": "exact"}).method == "mdav"
 

@@ -26,7 +26,7 @@ from kinfold.methods.generalize.domain import Domain
 from kinfold.methods.generalize.levels import Generalization
 from kinfold.methods.generalize.result import SearchResult
 from kinfold.methods.missing_values import describe_left_out, mark_left_out
-from kinfold.methods.plan import announce_duration, find_unmet_needs, load_method
+from kinfold.methods.plan import MAX_SEPARATE_RECORDS, announce_duration, find_unmet_needs, load_method
 from kinfold.methods.task import Plan, Task
 from kinfold.models import to_class_models
 from kinfold.policy.encoding import Attribute, CategoricalAttribute, get_leaves
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 Ints: TypeAlias = NDArray[np.int64]
 
 MAX_CACHED_SPREAD_CELLS = 10_000_000  # more cells of value counts are counted again rather than held twice
-MAX_SEPARATE_RECORDS = 100_000  # up to so many, methods at cell level may treat equal records differently
 EQUAL_RECORDS_NOTE = (
     f"equal records are treated equally, as at cell level in every table of more than {MAX_SEPARATE_RECORDS:,} records"
 )
@@ -58,6 +57,8 @@ def generalize(task: Task, method: Declaration, reason: str) -> Plan:
         raise Unreachable(what, fix="lower k, or add records")
     task.may_suppress(records)  # or raise, before the search
     announced = announce_duration(task, method, _estimate_seconds(method, task, rows.domain))
+    if by_record:  # single records have a person, too
+        announced = announced.take(np.flatnonzero(~rows.excluded))
     result: SearchResult = load_method(method).run(announced, rows.domain)
     suppressed = result.generalization.records_suppressed
     task.may_suppress(records - suppressed)

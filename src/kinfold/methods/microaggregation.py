@@ -40,6 +40,7 @@ from kinfold.methods.missing_values import (
 from kinfold.methods.plan import announce_duration, estimate_partition_seconds, find_unmet_needs, load_method
 from kinfold.methods.promises import (
     advise_on_closeness,
+    describe_repaired,
     make_scope_check,
     merge_failing,
     merge_round,
@@ -195,14 +196,6 @@ def _set_aside_and_settle(method: Declaration, task: Task) -> tuple[Mask, Task, 
         aside = np.zeros(task.records, np.bool_)
         settled, rare = settle_patterns(task)
     return aside, settled, rare
-
-
-def describe_repaired(repaired: int) -> list[str]:
-    """Return a note on repaired classes."""
-    if not repaired:
-        return []
-    were = "was" if repaired == 1 else "were"
-    return [f"{plural(repaired, 'class', 'classes')} missed a promise at first and {were} repaired"]
 
 
 def _average(task: Task, classes: Classes, rules: EditRules | None) -> tuple[Classes, Results, list[Attribute]]:

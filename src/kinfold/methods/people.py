@@ -6,8 +6,8 @@ promises    about attributes of events, and those whose figures depend on how ma
             rows of all people: classes that miss one are merged (see `promises`)
 expand      the class of each person to all of their rows
 
-A generalizing method cannot merge classes. It is refused unless its own search decides every promise: k, distinct
-values and p of attributes of people.
+A method with one level per column cannot merge classes. It is refused unless its own search decides every promise: k,
+distinct values and p of attributes of people.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ from kinfold.tables.schema import Role
 
 __all__ = ["Chooser", "Plan", "Task", "plan"]
 
-MAX_SUPPRESSED_MEMBERS = 100_000  # up to so many, records are treated one by one (`generalization`)
+MAX_SEPARATE_RECORDS = 100_000  # up to so many, methods at cell level may treat equal records differently
 MIN_ANNOUNCED_SECONDS = 10.0  # a shorter run does not announce its duration
 PROMISE_KERNELS = ("promises", "repair")  # for the promises of starter policies
 
@@ -131,8 +131,8 @@ def _find_household_problems(method: Declaration, task: Task) -> Iterator[Proble
     if suppressing and task.has_promises:
         what = f"the method '{method.name}' keeps only k {where}, and the policy has other promises"
         yield Problem(what, f'{_suggest_method()} with average = "suppress"')
-    if suppressing and task.records > MAX_SUPPRESSED_MEMBERS:
-        what = f"the method '{method.name}' takes at most {MAX_SUPPRESSED_MEMBERS:,} records {where}"
+    if suppressing and task.records > MAX_SEPARATE_RECORDS:
+        what = f"the method '{method.name}' takes at most {MAX_SEPARATE_RECORDS:,} records {where}"
         yield Problem(what, f'{_suggest_method()} with average = "suppress"')
     if method.family == "generalize" and task.starred:
         what = f'output.suppressed = "star" {where}: another member of the household shows what is starred'
@@ -162,17 +162,15 @@ def _find_household_problems(method: Declaration, task: Task) -> Iterator[Proble
 
 def _check_need(need: Need, method: Declaration, task: Task) -> Iterator[Problem]:
     """Yield what keeps a method from having what it needs."""
-    what, privacy = f"the method '{method.name}'", task.policy.request.privacy
+    what = f"the method '{method.name}'"
     quasi = task.policy.with_role(Role.QUASI)
     if need == "t" and not task.closeness_models:
         yield Problem(f"{what} needs a level of t", "add t to [privacy], or choose another method")
     if need == "one number" and len(quasi) > 1:
         fix = f"choose {get_default_method().name}, or give the others another role"
         yield Problem(f"{what} takes one quasi-identifier, and the policy has {len(quasi)}", fix)
-    if need == "rows" and privacy.household_k is not None:
-        yield Problem(f"{what} cannot count households (privacy.household_k)", _suggest_method())
-    if need == "rows" and (privacy.unit is not None or privacy.joint or task.scope_models is not None):
-        yield Problem(f"{what} cannot keep promises about people (privacy.unit) or joint ones", _suggest_method())
+    if need in ("rows", "records"):
+        yield from _check_people(need, method, task)
     for column in quasi:
         generalized = column.suppressed or (column.request.hierarchy and column.average == "generalize")
         if need == "hierarchies" and column.kind.is_numeric and not generalized:
@@ -182,6 +180,27 @@ def _check_need(need: Need, method: Declaration, task: Task) -> Iterator[Problem
             yield Problem(
                 f"{what} suppresses cells, and {average}", "leave out the average, or choose a method that has it"
             )
+
+
+def _check_people(need: Need, method: Declaration, task: Task) -> Iterator[Problem]:
+    """Yield why a method that generalizes cannot count households or people, and what can."""
+    privacy, fix = task.policy.request.privacy, _suggest_method()
+    if privacy.household_k is not None:
+        yield Problem(f"the method '{method.name}' cannot count households (privacy.household_k)", fix)
+    if privacy.unit is None and not privacy.joint and task.scope_models is None:
+        return
+    what = f"the method '{method.name}' cannot keep promises about people (privacy.unit) or joint ones"
+    if need == "rows":
+        why = "it adds up counts of rows, and people who have rows in two classes cannot be added up"
+    elif task.policy.rows > MAX_SEPARATE_RECORDS:
+        why = f"it treats up to {MAX_SEPARATE_RECORDS:,} records one by one, and here are {task.policy.rows:,}"
+    elif privacy.household is not None:
+        why = "with privacy.household, merging their classes would empty what other members show"
+    else:
+        return
+    if privacy.unit is not None:  # without people together, which has no unit here
+        fix += ', or set method.people = "together"'
+    yield Problem(f"{what}: {why}", fix)
 
 
 def _describe_missing_hierarchy(column: BoundColumn, method: Declaration) -> Problem:

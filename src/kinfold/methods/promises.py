@@ -98,6 +98,14 @@ def merge_round(points: Points, labels: Labels, failing: NDArray[np.bool_]) -> L
     return np.unique(into[labels], return_inverse=True)[1].astype(np.int32)
 
 
+def describe_repaired(repaired: int) -> list[str]:
+    """Return a note on repaired classes."""
+    if not repaired:
+        return []
+    were = "was" if repaired == 1 else "were"
+    return [f"{plural(repaired, 'class', 'classes')} missed a promise at first and {were} repaired"]
+
+
 def explain_single_class(task: Task) -> list[str]:
     """Return a note on each column whose t only one class of all records keeps, with the least t for more classes."""
     notes = []

@@ -23,7 +23,7 @@ from functools import cache
 from typing import Literal, TypeAlias, get_args
 
 Family: TypeAlias = Literal["partition", "generalize"]
-Need: TypeAlias = Literal["t", "one number", "hierarchies", "rows", "suppression"]
+Need: TypeAlias = Literal["t", "one number", "hierarchies", "rows", "records", "suppression"]
 
 AUTO = "auto"  # `methods.plan` chooses
 NEED_TEXTS: Mapping[Need, str] = {
@@ -31,6 +31,7 @@ NEED_TEXTS: Mapping[Need, str] = {
     "one number": "a single quasi-identifier, of numbers or dates",
     "hierarchies": "hierarchies of numbers and dates",
     "rows": "promises about rows: no `unit`, no `joint`",
+    "records": "with `unit` or `joint` at most 100,000 records",
     "suppression": "no `average` but `suppress`",
 }
 METHOD_MODULES: Mapping[str, str] = {  # in the order of the documentation

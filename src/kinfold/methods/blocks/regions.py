@@ -29,12 +29,12 @@ from kinfold.methods.blocks.cutting import choose_block_size, rank_values
 from kinfold.methods.blocks.pool import limit_threads
 from kinfold.methods.blocks.routing import NO_SEAM, RegionRouter, RowReader
 from kinfold.methods.classes import improve_borders, make_classes
-from kinfold.methods.microaggregation import average_classes, describe_repaired, microaggregate
+from kinfold.methods.microaggregation import average_classes, microaggregate
 from kinfold.methods.missing_values import describe_left_out
 from kinfold.methods.partition.refine import default_blocks
 from kinfold.methods.partition.requirement import Reference, Requirement
 from kinfold.methods.plan import find_unmet_needs
-from kinfold.methods.promises import note_few_classes
+from kinfold.methods.promises import describe_repaired, note_few_classes
 from kinfold.methods.task import Plan, Records, Task
 from kinfold.policy.encoding import Attribute, NumericAttribute
 from kinfold.policy.registry import Declaration

@@ -141,10 +141,27 @@ def merge_classes(
 
 def _merge_round(classes: MergedClasses, trees: Trees, models: Models, failing: Ints) -> MergedClasses:
     if all(model.column is None for model in models):
-        partners, costs = find_nearest_classes(trees, classes.statements, classes.tally.sizes, failing, 1)
-        partner, cost = partners[:, 0].astype(np.int64), costs[:, 0]
-    else:
-        partner, cost = _find_partners(classes, trees, models, failing)
+        return merge_nearest(classes, trees, failing)
+    return _merge_pairs(classes, trees, failing, *_find_partners(classes, trees, models, failing))
+
+
+def merge_nearest(classes: MergedClasses, trees: Trees, failing: Ints) -> MergedClasses:
+    """Merge some classes with the class that costs least, the cheapest first; each takes part in one merge."""
+    partners, costs = find_nearest_classes(trees, classes.statements, classes.tally.sizes, failing, 1)
+    return _merge_pairs(classes, trees, failing, partners[:, 0].astype(np.int64), costs[:, 0])
+
+
+def summarize_classes(domain: Domain, trees: Trees, labels: Ints) -> MergedClasses:
+    """Return classes that are given by the label of each row."""
+    rows = trees.encode_rows(domain)
+    kinds = np.unique(np.column_stack([labels, rows]), axis=0)
+    statements = np.ascontiguousarray(kinds[np.unique(kinds[:, 0], return_index=True)[1], 1:].astype(np.int32))
+    for label, *row in kinds:
+        kernels.load("statements").widen(trees.forest, statements[label], np.array(row, np.int32))
+    return MergedClasses(statements, domain.tally.merge(labels, {}), labels)
+
+
+def _merge_pairs(classes: MergedClasses, trees: Trees, failing: Ints, partner: Ints, cost: Floats) -> MergedClasses:
     merged = np.zeros(len(classes.tally), np.bool_)
     into = np.arange(len(classes.tally))
     statements = classes.statements.copy()

@@ -42,10 +42,12 @@ from kinfold.methods.generalize.mingen_cell import (
     generalize_classes,
     improve_classes,
     limit_suppression,
+    merge_for_people,
     require_reachable,
 )
 from kinfold.methods.generalize.patterns import assign_patterns, open_classes, split_movable
 from kinfold.methods.generalize.result import SearchResult
+from kinfold.methods.promises import describe_repaired
 from kinfold.models import KAnonymity
 from kinfold.policy.registry import Declaration
 from kinfold.progress import Progress, no_progress
@@ -61,7 +63,7 @@ METHOD = Declaration(
     family="generalize",
     summary="as few empty cells as possible, all other values unchanged (paper 002)",
     page="local-suppression",
-    needs=("suppression", "rows"),
+    needs=("suppression", "records"),
     kernels=("rollup", "statements", "cell_search", "opening"),
     keys=("limit",),
     average="suppress",
@@ -151,6 +153,11 @@ def run(task: Task, domain: Domain) -> SearchResult:
         domain, notes = suppress_households(task, task.households, domain, options)
         limits |= dict.fromkeys(task.households.attributes, 0.0)
     result = local_suppression(domain, task.models, task.weights, limits, options)
+    labels, repaired = merge_for_people(task, _price_limits(domain, task.weights, limits), result.labels, number_rows)
+    if repaired:
+        result = _make_result(domain, labels)
+        require_limits(result, limits)
+        notes = (*notes, *describe_repaired(repaired))
     optimal = ("the number of suppressed cells is proved minimal",) if result.exact and not limits else ()
     return limit_suppression(
         task, SearchResult(result.generalization, (*notes, describe_cells(result), *optimal), result.steps)
@@ -183,6 +190,13 @@ def suppress_households(
             )
             raise Unreachable(what, fix="raise the limit, require less, or recode the column first")
     return replace(domain, codes=filled), (f"of households, counted once: {describe_cells(result)}",)
+
+
+def number_rows(generalization: Generalization) -> Ints:
+    """Return the class of each row: a value that was missing before is an empty cell like any other."""
+    domain = generalization.domain
+    missing = domain.codes == [len(hierarchy) for hierarchy in domain.hierarchies]
+    return group_rows(np.where(missing | (generalization.levels > 0), -1, domain.codes))[0]
 
 
 def describe_cells(result: SuppressionResult) -> str:
@@ -297,17 +311,7 @@ def _raise_prices(loss: CellLoss, allowed: Floats, find: SearchFunction) -> tupl
     """Return prices for which the limits hold, and the result for them."""
     strict = _price_columns(loss, np.where(allowed < 1, PROHIBITIVE_PRICE, 1.0))
     strict_result = find(strict, False)
-    shares, names = strict_result.share_by_column, loss.domain.names
-    problems = [
-        Problem(
-            f"method.limit: '{name}' may lose {allowed[a]:.1%} of its cells, and the best result loses {shares[a]:.1%}",
-            "raise the limit, require less, or recode the column first",
-        )
-        for a, name in enumerate(names)
-        if shares[a] > allowed[a]
-    ]
-    if problems:
-        raise Unreachable(problems)
+    require_limits(strict_result, dict(zip(loss.domain.names, allowed, strict=True)))
     factors = np.where(allowed == 0, PROHIBITIVE_PRICE, 1.0)
     while True:
         prices = _price_columns(loss, factors)
@@ -319,6 +323,27 @@ def _raise_prices(loss: CellLoss, allowed: Floats, find: SearchFunction) -> tupl
             return strict, strict_result
         raised = factors[over] * PRICE_FACTOR
         factors[over] = np.where(raised > MAX_PRICE, PROHIBITIVE_PRICE, raised)
+
+
+def require_limits(result: SuppressionResult, limits: Mapping[str, float]) -> None:
+    """Raise if a column loses more cells than it may."""
+    shares = dict(zip(result.generalization.domain.names, result.share_by_column.tolist(), strict=True))
+    problems = [
+        Problem(
+            f"method.limit: '{name}' may lose {limits[name]:.1%} of its cells, and the best result loses {share:.1%}",
+            "raise the limit, require less, or recode the column first",
+        )
+        for name, share in shares.items()
+        if share > limits.get(name, 1.0)
+    ]
+    if problems:
+        raise Unreachable(problems)
+
+
+def _price_limits(domain: Domain, weights: Mapping[str, float] | None, limits: Mapping[str, float]) -> CellLoss:
+    """Return the loss with a prohibitive price for columns that may lose no cell."""
+    strict = [limits.get(name, 1.0) == 0 for name in domain.names]
+    return _price_columns(make_cell_loss(domain, weights), np.where(strict, PROHIBITIVE_PRICE, 1.0))
 
 
 def _price_columns(loss: CellLoss, factors: Floats) -> CellLoss:

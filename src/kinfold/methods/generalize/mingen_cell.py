@@ -16,7 +16,7 @@ Ties: the lowest subset; then the first merge.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -31,7 +31,9 @@ from kinfold.methods.generalize.cell_classes import (
     StatementSearch,
     Trees,
     merge_classes,
+    merge_nearest,
     rebuild_classes,
+    summarize_classes,
 )
 from kinfold.methods.generalize.domain import Codes, Domain, Floats
 from kinfold.methods.generalize.lattice import Lattice
@@ -43,6 +45,7 @@ from kinfold.methods.generalize.levels import (
     mark_failing,
 )
 from kinfold.methods.generalize.result import SearchResult
+from kinfold.methods.promises import describe_repaired, make_scope_check
 from kinfold.policy.registry import Declaration
 from kinfold.progress import Progress, no_progress
 from kinfold.tables.tally import Ints, Spread, Tally
@@ -55,7 +58,7 @@ METHOD = Declaration(
     family="generalize",
     summary="the lowest common ancestors of each class, one level per cell (paper 002)",
     page="mingen",
-    needs=("hierarchies", "rows"),
+    needs=("hierarchies", "records"),
     kernels=("rollup", "statements", "cell_search"),
     objectives=("granularity", "prec"),
     auto_reason="values must stay true, and one level per cell loses less than one per column or classes by distance",
@@ -124,8 +127,11 @@ def run(task: Task, domain: Domain) -> SearchResult:
     """Search within the limits of the policy and release the best classes."""
     method, limits = task.method, task.method.refinement_limits or (None, None)
     result = mingen_cell(domain, task.models, method.objective, task.weights, *limits, task.progress, method.seed)
-    notes = ("proved optimal at cell level",) if result.exact else ()
-    return limit_suppression(task, SearchResult(result.generalization, notes, result.steps))
+    objective: Objective = "prec" if method.objective == "prec" else "granularity"
+    labels, repaired = merge_for_people(task, CellLoss.from_objective(domain, objective, task.weights), result.labels)
+    released = generalize_classes(domain, labels) if repaired else result.generalization
+    notes = ("proved optimal at cell level",) if result.exact and not repaired else ()
+    return limit_suppression(task, SearchResult(released, (*notes, *describe_repaired(repaired)), result.steps))
 
 
 def limit_suppression(task: Task, result: SearchResult) -> SearchResult:
@@ -137,12 +143,35 @@ def limit_suppression(task: Task, result: SearchResult) -> SearchResult:
     objective = method.objective if method.objective != "discernibility" else "granularity"
     nodes = Lattice(domain, task.models, allowed, objective, task.weights, method.seed, starred=task.starred)
     node = nodes.search(progress=task.progress)
-    if method.limit:  # the lattice search has no limits on cells
+    if method.limit or make_scope_check(task) is not None:  # the lattice search has no limits on cells, and no people
         what = f"{lost:,} of {plural(domain.records, 'record')} would have only stars as quasi-identifiers"
         raise Unreachable(f"{what}, and at most {allowed:,} may be suppressed", fix="allow more method.suppression")
     note = f"classes have one level per column, because otherwise {plural(lost, 'record')} would have only stars"
     statements = generalize_classes(domain, domain.classes(node.levels))
     return SearchResult(replace(statements, suppressed=nodes.nodes.mark_suppressed(node.levels)), (note,))
+
+
+def merge_for_people(
+    task: Task, loss: CellLoss, labels: Ints, number: Callable[[Generalization], Ints] = Generalization.classes
+) -> tuple[Ints, int]:
+    """Merge classes until each keeps the promises about people and the joint ones; return how many failed at first.
+
+    `number` returns the class of each row in the release: classes with equal statements are one.
+    """
+    mark, domain, first = make_scope_check(task), loss.domain, 0
+    while mark is not None:
+        labels = number(generalize_classes(domain, labels))
+        if not (failing := mark(labels.astype(np.int32))).any():
+            break
+        first = first or int(failing.sum())
+        if len(failing) == 1:
+            what = "a promise about people, or a joint one, fails even with all records in one class"
+            raise Unreachable(what, fix="relax the promises, or leave out privacy.joint")
+        trees = Trees.from_loss(loss)
+        labels = merge_nearest(
+            summarize_classes(domain, trees, labels), trees, failing.nonzero()[0].astype(np.int64)
+        ).labels
+    return labels, first
 
 
 def generalize_classes(domain: Domain, labels: Ints) -> Generalization:
