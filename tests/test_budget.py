@@ -23,15 +23,15 @@ BUDGET = {
     "disk": (3, 550),
     "hierarchies": (3, 700),
     "kernels": (27, 6_250),
-    "measures": (15, 3_460),
+    "measures": (16, 3_540),
     "measures/formulas": (19, 3_290),
     "methods": (19, 4_560),
     "methods/blocks": (5, 1_340),
-    "methods/generalize": (13, 3_480),
+    "methods/generalize": (14, 3_690),
     "methods/partition": (15, 3_630),
-    "models": (10, 1_410),
+    "models": (12, 1_790),
     "papers": (8, 2_350),
-    "policy": (20, 4_400),
+    "policy": (22, 4_680),
     "profiling": (13, 3_360),
     "profiling/frameworks": (1, 240),
     "release": (11, 2_300),
@@ -46,7 +46,7 @@ BUDGET = {
 ENGINE_VERBS = 14
 CALL_DEPTH = 20  # functions from `main` to the MDAV kernel
 FILE_LINES = 500
-CHECKER_LINES = 600  # one file by design: a recipient copies it
+CHECKER_LINES = 615  # one file by design: a recipient copies it
 
 
 def test_every_package_has_a_budget() -> None:

@@ -72,6 +72,7 @@ ONLY_IN = {
         "policy/schema.py",
         "policy/model.py",
         "policy/perturbation.py",
+        "policy/privacy.py",
         "policy/review.py",
         "policy/validation.py",
     },

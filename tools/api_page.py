@@ -43,6 +43,7 @@ MEMBERS = {  # a docstring says what a method or property is; of a field it is s
         "classes": "Equivalence classes: distinct tuples of released quasi-identifiers.",
         "findings": "Each promise: what was asked, what was found, how many classes miss it.",
         "people": "The promises again with each person counted once, where the policy has `unit`.",
+        "statements": "Promises about the population, which only the data holder can check.",
         "problems": "What else is wrong with the table.",
         "disclosure": "With `together_with` or `after`: what several releases disclose together; see its `sentences`.",
         "notes": "Promises that cannot be checked on the table: they are statements of the data holder.",

@@ -11,6 +11,8 @@ exact arithmetic:
     alpha   the largest share of one value of a confidential column in a class
     beta    the largest (q - p)/p of a value with the share p in the table and q in a class
     r       the number of classes over the number of records; the share of records in classes that are too small
+    k, confidence of combinations: the same of every combination of a few quasi-identifiers instead of all of them
+    k of a population, estimated: the size of a class with which so many of all people share its values
     delta   the largest |log2(q/p)| of these shares, infinite (null) if a class lacks a value
 
 Tables of people (`release.tables`) are joined to the table by the surrogates of people. What is checked is what all
@@ -46,17 +48,7 @@ from typing import Any
 Fields = list[str | None]  # the text of each field, None if it is empty
 ValueCounts = Mapping[Any, int]  # number of records by value
 Distance = Callable[[ValueCounts], Fraction]
-REQUIRED_KEYS = (
-    "k",
-    "t",
-    "alpha",
-    "p",
-    "l",
-    "beta",
-    "delta",
-    "risk",
-    "most",
-)  # of a promise: the first one that it has
+REQUIRED_KEYS = ("k", "t", "alpha", "p", "l", "beta", "delta", "risk", "most")  # of a promise: the first that it has
 NUMBER_PATTERN = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")
 CODE_PATTERN = re.compile(r"[+-]?0[0-9].*")  # leading zero: a code such as a zip code, not a number
 MOMENT_PATTERN = re.compile(
@@ -130,7 +122,12 @@ def judge(table: Mapping[str, Fields], certificate: Mapping[str, Any]) -> dict[s
         "t": {name: float(max(distances[name], default=0)) for name in confidential},
         "alpha": {name: float(max(map(max_share, spreads[name]), default=0)) for name in confidential},
     }
-    promises = [check_promise(p, sizes, spreads, distances) for p in certificate["promises"]]
+    promises = [
+        check_combinations(p, table, quasi, columns)
+        if "size" in p["parameters"]
+        else check_promise(p, sizes, spreads, distances)
+        for p in certificate["promises"]
+    ]
     people = [*judge_people(table, columns, certificate), *judge_households(table, columns, certificate)]
     return {"found": figures, "promises": promises, "people": people, "records": sum(sizes), "classes": len(sizes)}
 
@@ -268,6 +265,9 @@ def check_promise(promise: Mapping[str, Any], sizes: list[int], spreads: Any, di
     elif kind in ("AverageRisk", "RiskShare"):
         value = measure_risk(sizes, parameters)
         holds = value <= required
+    elif kind == "EstimatedKMap":
+        value, required = min(sizes, default=0), find_needed_size(sum(sizes), parameters) if sizes else required
+        holds = value >= required
     elif kind == "entropy":
         value, holds = (
             min(map(effective_values, held), default=0.0),
@@ -277,6 +277,40 @@ def check_promise(promise: Mapping[str, Any], sizes: list[int], spreads: Any, di
         value = find_least_count(kind, parameters, sizes, held)
         holds = value >= required
     return {"promise": promise["promise"], "asked": required, "found": value, "holds": holds}
+
+
+def check_combinations(
+    promise: Mapping[str, Any], table: Mapping[str, Fields], quasi: Sequence[str], columns: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Check k, or the largest share of a confidential value, for every combination of a few quasi-identifiers.
+
+    Those of fewer columns need no check: their records are the union of such combinations.
+    """
+    parameters = promise["parameters"]
+    sets = combinations(quasi, min(parameters["size"], len(quasi)))
+    classes = (rows for names in sets for rows in group_rows(table, names))
+    if "confidence" in parameters:
+        values = rank_values(table[parameters["column"]], columns[parameters["column"]])
+        required = parameters["confidence"]
+        value = float(max((max_share(Counter(values[row] for row in rows)) for rows in classes), default=0))
+        holds = value <= required
+    else:
+        required, value = parameters["k"], min(map(len, classes), default=0)
+        holds = value >= required
+    return {"promise": promise["promise"], "asked": required, "found": value, "holds": holds}
+
+
+def find_needed_size(records: int, parameters: Mapping[str, Any]) -> int:
+    """Return the least size of a class that k people of the population have, with a risk of at most alpha.
+
+    The people of a class are a Poisson variable, of which at least one is in the sample: their mean is records · k / N.
+    """
+    k, mean = int(parameters["k"]), records * parameters["k"] / parameters["population"]
+    weight = {x: math.exp(x * math.log(mean) - mean - math.lgamma(x + 1)) for x in range(k + int(2 * mean) + 200)}
+    for size in range(1, k):
+        if math.fsum(weight[x] for x in weight if x >= size) <= -parameters["alpha"] * math.expm1(-mean):
+            return size
+    return k
 
 
 def measure_risk(sizes: list[int], parameters: Mapping[str, Any]) -> float:

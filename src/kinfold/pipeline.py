@@ -24,6 +24,7 @@ from kinfold.measures.measurement import Measures, measure_release
 from kinfold.measures.optional import add_optional_measures
 from kinfold.measures.options import MeasureOptions
 from kinfold.measures.pairing import TablePair, encode_quasi, pair_tables
+from kinfold.measures.population_uniques import build_unique_promises
 from kinfold.methods.blocks.pool import NO_CHECKPOINTS
 from kinfold.methods.perturbed_table import perturb_table
 from kinfold.methods.plan import Chooser, Plan, Task, plan
@@ -36,6 +37,7 @@ from kinfold.policy.events import assign_attributes, link_tables, refuse_tables,
 from kinfold.policy.exact_values import describe_time_zones
 from kinfold.policy.households import fill_households, find_household_terms
 from kinfold.policy.model import Policy
+from kinfold.policy.population import read_population
 from kinfold.policy.preparation import PreparedTable, prepare
 from kinfold.policy.rule_checks import count_violations, describe_rule_counts
 from kinfold.policy.schema import add_policy_keywords, build_policy, collect_policy_values
@@ -181,7 +183,7 @@ def _build_task(
     """Return what the method gets."""
     return Task(
         table.policy,
-        table.terms.models,
+        (*table.terms.models, *table.terms.statements),
         table,
         progress=nested_progress(partial(progress, "plan")),
         choose=ask,
@@ -338,7 +340,7 @@ def _open_task(source: Any, policy: Policy, method: str) -> Iterator[Task]:
     rows = link_tables(policy, resolve_source(source))
     with open_engine(policy, rows) as engine:
         table = bind_table(engine, engine.read(rows, MISSING_TEXTS, policy.form), policy)[2]
-        yield Task(table.policy, table.terms.models, table)
+        yield Task(table.policy, (*table.terms.models, *table.terms.statements), table)
 
 
 def bind_table(
@@ -355,7 +357,10 @@ def bind_table(
     bound = separate_events(engine, prepared.frame, bound)  # whose attribute it is, if people stay together
     prepared, bound = perturb_table(engine, prepared, bound)  # random changes of columns: perturb
     terms = replace(build_terms(bound, engine, prepared.frame), household=household)  # the promises
-    return prepared, engine.schema(prepared.frame), Table(engine, prepared.frame, bound, terms, prepared.mapped)
+    terms = replace(terms, statements=(*terms.statements, *build_unique_promises(bound.request)))
+    people = read_population(engine, bound, policy.form, MISSING_TEXTS)  # the population, if a promise needs it
+    table = Table(engine, prepared.frame, bound, terms, prepared.mapped, people)
+    return prepared, engine.schema(prepared.frame), table
 
 
 def build_hierarchy(source: Any, policy: Any, column: str) -> Hierarchy:

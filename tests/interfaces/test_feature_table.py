@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from kinfold.measures.measure_table import CATALOGUE
-from kinfold.policy.model import ColumnPolicy, Method, Output, Privacy
+from kinfold.policy.model import ColumnPolicy, Method, Output
 from kinfold.policy.perturbation import Perturbation
+from kinfold.policy.privacy import Privacy
 from kinfold.policy.registry import list_method_names
 
 README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import kinfold
 from kinfold.models import AlphaK, BetaLikeness, DeltaDisclosure, KAnonymity, LDiversity, PSensitive, TCloseness
 from kinfold.models.terms import ConfidentialColumn, Terms
-from kinfold.policy.model import Privacy
+from kinfold.policy.privacy import Privacy
 from kinfold.policy.registry import generalizes, get_needs
 from kinfold.policy.registry import list_method_names as methods
 from kinfold.tables.tally import Scopes, encode_values
@@ -32,6 +32,8 @@ MODELS: dict[str, dict[str, Any]] = {
     "delta": {"delta": 2.5},
     "average": {"average_risk": 0.2},
     "share": {"risk_share": {"above": 0.3, "most": 0.2}},
+    "combinations": {"combinations": {"size": 1, "confidence": 0.9}},
+    "population": {"population": {"size": 500, "k": 9, "alpha": 0.2}},
 }
 HOUSEHOLDS = {"household": {"household": "hid"}, "household_k": {"household": "hid", "household_k": 2}}
 OPTIONS = {**MODELS, "unit": {"unit": "pid"}, "joint": {"joint": True}, **HOUSEHOLDS}
@@ -41,10 +43,12 @@ GENERALIZERS = [name for name in methods() if generalizes(name)]
 BY_RECORD = ["local-suppression", "mingen-cell"]  # which merge classes for people
 PAIRS = [pair for pair in combinations(OPTIONS, 2) if not {*OPTIONS[pair[0]]} & {*OPTIONS[pair[1]]}]
 REFUSED = [pair for pair in PAIRS if {*pair} & {*HOUSEHOLDS} and {*pair} & {"average", "share"}]
+OF_ROWS = {"combinations": {"unit", "joint", *HOUSEHOLDS}, "population": {"unit", *HOUSEHOLDS}}
+CONFLICTS = [pair for pair in PAIRS for name, others in OF_ROWS.items() if name in pair and others & {*pair}]
 EVERY = (
     [(name,) for name in OPTIONS]
-    + [pair for pair in PAIRS if pair not in REFUSED]
-    + [("unit", "joint", name) for name in MODELS]
+    + [pair for pair in PAIRS if pair not in [*REFUSED, *CONFLICTS]]
+    + [("unit", "joint", name) for name in MODELS if name not in OF_ROWS]
 )
 PEOPLE = {"unit", "joint"}
 
@@ -119,6 +123,13 @@ def test_methods_that_cannot_keep_a_promise_refuse_it(method: str, option: str) 
 def test_promises_about_all_classes_are_refused_for_households(options: tuple[str, ...]) -> None:
     asked = {key: value for name in options for key, value in OPTIONS[name].items()}
     with pytest.raises(kinfold.PolicyError, match="they count all classes"):
+        kinfold.anonymize(visits(0), policy(asked, "mdav"))
+
+
+@pytest.mark.parametrize("options", CONFLICTS, ids="-".join)
+def test_promises_about_rows_are_refused_for_people_and_parts_of_classes(options: tuple[str, ...]) -> None:
+    asked = {key: value for name in options for key, value in OPTIONS[name].items()}
+    with pytest.raises(kinfold.PolicyError, match="counts rows of classes, not people"):
         kinfold.anonymize(visits(0), policy(asked, "mdav"))
 
 

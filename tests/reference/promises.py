@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 from reference import definitions
@@ -23,7 +24,11 @@ def found(rows: Sequence[Row], quasi: Sequence[str], kinds: Mapping[str, str], p
     """Return what is found for each promise, by its model, its column and what is counted; `kinds` are distances."""
     unit, joint = privacy.get("unit"), privacy.get("joint", False) and len(kinds) > 1
     known = {name: [*quasi, *(other for other in kinds if joint and other != name)] for name in kinds}
-    answers = {("k", None, ""): min(map(definitions.size, classes(rows, quasi, [])))}
+    answers: dict[Any, Any] = {("k", None, ""): min(map(definitions.size, classes(rows, quasi, [])))}
+    if "combinations" in privacy:
+        answers = dict(few(rows, quasi, [*kinds], privacy["combinations"]))
+    if "size" in privacy.get("population", {}):
+        answers["estimated_kmap", None, ""] = min(map(definitions.size, classes(rows, quasi, [])))
     if unit:
         answers["k", None, PEOPLE] = min(map(definitions.size, classes(rows, quasi, [unit], once=True)))
     counted = {"": classes(rows, quasi, [])} | ({PEOPLE: classes(rows, quasi, [unit], once=True)} if unit else {})
@@ -41,6 +46,16 @@ def found(rows: Sequence[Row], quasi: Sequence[str], kinds: Mapping[str, str], p
             for model, value in figures(held, kind, privacy):
                 answers[model, name, words] = value
     return answers
+
+
+def few(rows: Sequence[Row], quasi: Sequence[str], confidential: Sequence[str], asked: Any) -> Iterator[Any]:
+    """Yield the rarest tuple of values of few quasi-identifiers, and the surest one for each confidential column."""
+    sets = [names for count in range(1, asked["size"] + 1) for names in combinations(quasi, count)]
+    held = [each for names in sets for each in classes(rows, names, [])]
+    yield ("combinations", None, ""), min(each.total() for each in held)
+    for name in confidential if "confidence" in asked else ():
+        shares = [definitions.alpha(_values(each)) for names in sets for each in classes(rows, names, [name])]
+        yield ("confidence", name, ""), float(max(shares))
 
 
 def risks(sizes: Sequence[int], privacy: Mapping[str, Any]) -> Iterator[tuple[str, float]]:

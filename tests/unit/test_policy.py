@@ -27,13 +27,12 @@ from kinfold.policy.model import (
     Method,
     Output,
     Policy,
-    Privacy,
     Report,
-    RiskShareKeys,
     Rule,
     Source,
 )
 from kinfold.policy.perturbation import Perturbation
+from kinfold.policy.privacy import CombinationKeys, PopulationKeys, Privacy, RiskShareKeys
 from kinfold.policy.review import Proposal, Review, ReviewQuestion
 from kinfold.policy.schema import (
     build_policy,
@@ -277,8 +276,13 @@ FRAGMENT = {**SCHEMA, "required": []}  # what a page shows of a policy
 GOOD: dict[str, Any] = tomllib.loads((ROOT / "src/kinfold/demo/policy.toml").read_text("utf-8"))
 MODELS = {"source": Source, "engine": EngineSection, "privacy": Privacy, "method": Method, "columns": ColumnPolicy}
 MODELS |= {"hierarchy": HierarchySpec, "output": Output, "report": Report, "rules": Rule}
-MODELS |= {"risk_share": RiskShareKeys, "tables": LinkedTable}
-MODELS |= {"perturb": Perturbation, "review": Review, "question": ReviewQuestion, "proposal": Proposal}
+MODELS |= {
+    "risk_share": RiskShareKeys,
+    "combinations": CombinationKeys,
+    "population": PopulationKeys,
+    "tables": LinkedTable,
+}
+MODELS |= {"tables": LinkedTable, "perturb": Perturbation, "review": Review, "question": ReviewQuestion, "proposal": Proposal}
 
 
 def holds(schema: Mapping[str, Any], policy: Mapping[str, Any]) -> bool:

@@ -23,6 +23,8 @@ def pictures() -> Iterator[tuple[str, Sheet]]:
     yield "model-beta", shares("Three values: a rare one triples its share", (0.6, 0.36, 0.04), (0.55, 0.33, 0.12), 1)
     yield "model-delta", shares("Three values: a class lacks one of them", (0.5, 0.3, 0.2), (0.6, 0.4, 0.0), 0)
     yield "model-average-risk", average_risk()
+    yield "model-combinations", combinations()
+    yield "model-population", population()
 
 
 def k_anonymity() -> Sheet:
@@ -139,4 +141,32 @@ def average_risk() -> Sheet:
         for j in range(size):
             sheet.box((120 + 34 * j, y), (28, 20), ALARM if high else ACCENT, "none", 2)
         sheet.words((430, y + 15), f"{1 / size:.0%}", colour=ALARM if high else SOFT, bold=high)
+    return sheet
+
+
+def combinations() -> Sheet:
+    """A table in which two people share every pair of values, and nobody shares all three."""
+    sheet = Sheet(720, 250, "Eight records: every pair of values occurs twice, every triple once")
+    rows = [("age", "sex", "town")]
+    rows += [(age, sex, town) for age in ("30-39", "40-49") for sex in ("f", "m") for town in ("north", "south")]
+    sheet.table((30, 20), rows, (70, 50, 70), fills=[PALE, PALE, CREAM, CREAM] * 2)
+    notes = (("one value", "4 records", ACCENT), ("two values", "2 records", ACCENT), ("three values", "1", ALARM))
+    for i, (known, left, colour) in enumerate(notes):
+        sheet.words((290, 70 + 50 * i), f"others know {known}:", size=13)
+        sheet.words((470, 70 + 50 * i), f"{left} left", colour=colour, bold=True)
+    return sheet
+
+
+def population() -> Sheet:
+    """Three classes: the records of each among its people of the population."""
+    classes = ((2, 9), (3, 4), (4, 8))
+    sheet = Sheet(640, 60 + 36 * len(classes), "Three classes of 2, 3 and 4 records among 9, 4 and 8 people")
+    sheet.words((120, 22), "people of each class; filled: in the table", colour=SOFT)
+    for i, (records, people) in enumerate(classes):
+        y = 36 + 36 * i
+        for j in range(people):
+            sheet.box((120 + 34 * j, y), (28, 22), ACCENT if j < records else PALE, EDGE, 2)
+        high = people < 5
+        text = f"{people} people, presence {records / people:.0%}"
+        sheet.words((450, y + 16), text, colour=ALARM if high else SOFT, bold=high)
     return sheet

@@ -67,7 +67,7 @@ def print_release(
 ) -> None:
     """Print the promises, the loss and the risk, and where the files are."""
     verdict, facts = release.verdict, summarize(release)
-    print_findings((*verdict.findings, *verdict.people))
+    print_findings(verdict.all_findings)
     suppressed = f", {format_number(facts['suppressed'])} suppressed" if facts["suppressed"] else ""
     classes = f"{plural(facts['released'], 'record')} in {plural(facts['classes'], 'class', 'classes')}"
     out.print(f"  {classes}{suppressed}, by {release.method_summary}")
@@ -135,7 +135,7 @@ def print_findings(findings: Sequence[Finding]) -> None:
 
 def print_verdict(verdict: Verdict) -> None:
     """Print the verdict on a table."""
-    print_findings((*verdict.findings, *verdict.people))
+    print_findings(verdict.all_findings)
     classes = f"{plural(verdict.classes, 'class', 'classes')}, the smallest has {format_number(verdict.k)}"
     out.print(f"  {plural(verdict.records, 'record')} in {classes}")
     out.print(Text(f"  quasi-identifiers: {', '.join(verdict.quasi)}"))

@@ -32,6 +32,9 @@ LETTERS = {
     "DeltaDisclosure": "delta",
     "AverageRisk": "r",
     "RiskShare": "r",
+    "CombinationAnonymity": "k of combinations",
+    "CombinationConfidence": "confidence",
+    "EstimatedKMap": "k-map",
 }
 NO_AUDIT = "has no internal/audit.json: its loss is unknown, and its risk is that of its classes"
 

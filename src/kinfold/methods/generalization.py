@@ -22,15 +22,16 @@ from kinfold.errors import PolicyError, Problem, Unreachable, plural
 from kinfold.hierarchies import TOP, Hierarchy
 from kinfold.measures.formulas.arrays import group_rows
 from kinfold.methods.aggregation import numbers_to_arrow
-from kinfold.methods.generalize.domain import Domain
+from kinfold.methods.generalize.domain import Domain, Population
 from kinfold.methods.generalize.levels import Generalization
 from kinfold.methods.generalize.result import SearchResult
 from kinfold.methods.missing_values import describe_left_out, mark_left_out
 from kinfold.methods.plan import MAX_SEPARATE_RECORDS, announce_duration, find_unmet_needs, load_method
 from kinfold.methods.task import Plan, Task
-from kinfold.models import to_class_models
+from kinfold.models import CombinationAnonymity, CombinationConfidence, DeltaPresence, KMap, to_class_models
 from kinfold.policy.encoding import Attribute, CategoricalAttribute, get_leaves
 from kinfold.policy.registry import Declaration
+from kinfold.policy.table import Table
 from kinfold.tables.recoding import NO_CLASS, Recoding, Replace
 from kinfold.tables.tally import Tally, tally_labels
 
@@ -111,11 +112,11 @@ def _read_tuples(task: Task) -> _DomainRows:
     excluded = mark_left_out(tuples.attributes)
     kept = np.flatnonzero(~excluded)
     attributes = [attribute.take(kept) for attribute in tuples.attributes] if excluded.any() else tuples.attributes
-    codes, hierarchies = _encode(attributes)
+    codes, hierarchies = encode_labels(attributes)
     into, first = group_rows(codes)
     tally = Tally({}, tuples.tally.sizes, tuples.tally.spreads)
     tally = (tally.drop(excluded) if excluded.any() else tally).merge(into, {})
-    domain = Domain(_get_names(attributes), hierarchies, np.ascontiguousarray(codes[first]), tally)
+    domain = _make_domain(task, attributes, hierarchies, np.ascontiguousarray(codes[first]), tally)
     if sum(len(spread.code) for spread in tally.spreads.values()) > MAX_CACHED_SPREAD_CELLS:
         tuples.forget_counts()
     return _DomainRows(attributes, excluded, int(tuples.tally.sizes[excluded].sum()), domain, into)
@@ -124,17 +125,32 @@ def _read_tuples(task: Task) -> _DomainRows:
 def _read_records(task: Task) -> _DomainRows:
     excluded = mark_left_out(task.attributes)
     rest = task.take(np.flatnonzero(~excluded))
-    codes, hierarchies = _encode(rest.attributes)
+    codes, hierarchies = encode_labels(rest.attributes)
     rows = np.arange(len(codes))
-    domain = Domain(_get_names(rest.attributes), hierarchies, codes, tally_labels(rows, rest.confidential))
+    domain = _make_domain(task, rest.attributes, hierarchies, codes, tally_labels(rows, rest.confidential))
     return _DomainRows(rest.attributes, excluded, int(excluded.sum()), domain, rows)
 
 
-def _get_names(attributes: Sequence[Attribute]) -> tuple[str, ...]:
-    return tuple(attribute.bound.name for attribute in attributes)
+def _make_domain(
+    task: Task,
+    attributes: Sequence[Attribute],
+    hierarchies: tuple[Hierarchy, ...],
+    codes: NDArray[np.int32],
+    tally: Tally,
+) -> Domain:
+    """Return a domain whose views have what the promises of the task need."""
+    names = tuple(attribute.bound.name for attribute in attributes)
+    keyed = any(isinstance(model, CombinationAnonymity | CombinationConfidence) for model in task.models)
+    people = task.table.population if isinstance(task.table, Table) else None
+    population = None
+    if people is not None and any(isinstance(model, KMap | DeltaPresence) for model in task.models):
+        own, trees = encode_labels(people.attributes)
+        labels = tuple(Domain(names, trees, own, people.tally).label_table(a) for a in range(len(names)))
+        population = Population(own, labels, people.tally.sizes)
+    return Domain(names, hierarchies, codes, tally, keyed, population)
 
 
-def _encode(attributes: Sequence[Attribute]) -> tuple[NDArray[np.int32], tuple[Hierarchy, ...]]:
+def encode_labels(attributes: Sequence[Attribute]) -> tuple[NDArray[np.int32], tuple[Hierarchy, ...]]:
     """Return the hierarchy row of each value, one past the last for null, and the hierarchies.
 
     Categories without a hierarchy go up to `*` in one step.

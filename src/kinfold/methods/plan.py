@@ -25,6 +25,7 @@ from kinfold.measures import formulas as measures
 from kinfold.methods.blocks.cutting import choose_block_size, describe_seconds, estimate_seconds
 from kinfold.methods.blocks.pool import limit_threads
 from kinfold.methods.task import Chooser, Plan, Task
+from kinfold.models import to_class_models
 from kinfold.policy.binding import BoundColumn
 from kinfold.policy.registry import (
     AUTO,
@@ -64,6 +65,8 @@ def plan(task: Task) -> Plan:
     method, reason = choose_method(task)
     if task.earlier is not None:
         _require_classes_of_records(task, method)
+    if method.family == "partition":
+        task = replace(task, models=to_class_models(task.models, task.policy.rows))
     with limit_threads(task.policy.request.engine.threads):
         if method.family == "generalize":
             return generalize(task, method, reason)
@@ -115,7 +118,24 @@ def find_unmet_needs(method: Declaration, task: Task) -> list[Problem]:
     if method.objectives and task.method.objective not in method.objectives:
         what = f"the method '{method.name}' cannot search by {task.method.objective} (method.objective)"
         problems.append(Problem(what, f"choose {' or '.join(method.objectives)}"))
-    return [*problems, *_find_household_problems(method, task)]
+    return [*problems, *_find_population_problems(method, task), *_find_household_problems(method, task)]
+
+
+def _find_population_problems(method: Declaration, task: Task) -> Iterator[Problem]:
+    """Yield promises about the population that a method cannot keep."""
+    keys = task.policy.request.privacy.population
+    if keys is None or keys.table is None:
+        return
+    known = [each.name for each in list_methods().values() if each.whole_table and "hierarchies" in each.needs]
+    if method.family != "generalize" or any(column.suppressed for column in task.policy.with_role(Role.QUASI)):
+        what = f"the method '{method.name}' releases values with which people of a population cannot be compared"
+        yield Problem(what, f"choose {' or '.join(known)}")
+    elif keys.presence is not None and method.name not in known:
+        what = f"the method '{method.name}' keeps promises class by class, and no class size keeps a presence"
+        yield Problem(what, f"choose {' or '.join(known)}")
+    if task.starred and keys.presence is not None:
+        what = 'privacy.population.presence with output.suppressed = "star": everyone fits the starred class'
+        yield Problem(what, "leave it out: such records are dropped")
 
 
 def _find_household_problems(method: Declaration, task: Task) -> Iterator[Problem]:

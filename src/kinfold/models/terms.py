@@ -84,6 +84,7 @@ class Terms:
     other: tuple[str, ...]
     removed: tuple[str, ...]  # identifiers, which a release must not contain
     models: tuple[Model, ...]
+    statements: tuple[Model, ...] = ()  # promises about the population, which only the data holder can check
     joint: bool = False  # promises about a confidential column also hold given the other confidential columns
     unit: str | None = None  # the column that names people, if k, l and t count people instead of rows
     surrogates: tuple[str, ...] = ()  # columns that the release holds with surrogates

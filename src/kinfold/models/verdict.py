@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -65,20 +65,26 @@ class Verdict(Displayable):
     confidential: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
     people: tuple[Finding, ...] = ()  # the promises with each person counted once per class
+    statements: tuple[Finding, ...] = ()  # promises about the population, which only the data holder can check
     notes: tuple[str, ...] = ()  # promises that cannot be checked on the table: statements of the holder
     disclosure: JointDisclosure | None = None  # with other releases of the same people
 
     @property
     def holds(self) -> bool:
         """Whether every promise holds."""
-        return not self.problems and all(finding.holds for finding in (*self.findings, *self.people))
+        return not self.problems and all(finding.holds for finding in self.all_findings)
+
+    @property
+    def all_findings(self) -> tuple[Finding, ...]:
+        """The findings on rows, on people and on the population."""
+        return (*self.findings, *self.people, *self.statements)
 
     def require(self) -> Verdict:
         """Return the verdict if every promise holds, else raise an error that lists the failures."""
         if self.holds:
             return self
         problems = [*self.problems]
-        for finding in (each for each in (*self.findings, *self.people) if not each.holds):
+        for finding in (each for each in self.all_findings if not each.holds):
             what = f"{finding.promise} does not hold: {finding.found:.4g} found, {finding.asked:.4g} required"
             classes = "class fails" if finding.failing == 1 else "classes fail"
             what += f"; {finding.failing} {classes}, the smallest with {plural(finding.smallest, 'record')}"
@@ -94,6 +100,11 @@ class Verdict(Displayable):
             return replace(self, notes=(*self.notes, f"{what}; it is a statement of the data holder"))
         fix = "leave out --require-people to check the rows only"
         return replace(self, problems=(*self.problems, Problem(what, fix)))
+
+    def add_statement_notes(self, promises: Iterable[str]) -> Verdict:
+        """Add a note for each promise about the population, which cannot be checked from the file."""
+        what = "cannot be checked from the file, because it has no people of the population; it is a statement of the"
+        return replace(self, notes=(*self.notes, *(f"'{each}' {what} data holder" for each in promises)))
 
     def require_columns(self) -> Verdict:
         """Return the verdict if the table has the expected columns, else raise an error."""
@@ -135,7 +146,7 @@ class Verdict(Displayable):
             "t": dict(self.t),
             "quasi": list(self.quasi),
             "confidential": list(self.confidential),
-            "promises": [finding.to_dict() for finding in (*self.findings, *self.people)],
+            "promises": [finding.to_dict() for finding in self.all_findings],
             "problems": [problem.what for problem in self.problems],
             "notes": list(self.notes),
             **({"disclosure": self.disclosure.to_dict()} if self.disclosure else {}),

@@ -13,6 +13,7 @@ from typing import Any
 from kinfold.errors import DataError, PolicyError, Problem, plural
 from kinfold.policy.model import ColumnPolicy, Policy
 from kinfold.policy.perturbation import PerturbedColumn, find_perturbation_problems
+from kinfold.policy.privacy import find_promise_conflicts
 from kinfold.policy.registry import get_default_average
 from kinfold.policy.review import describe_review
 from kinfold.policy.rules import BoundRule, bind_rules
@@ -147,7 +148,7 @@ def bind(policy: Policy, schema: Schema, *, released: bool = False, index: Colle
     if not any(column.role is Role.QUASI for column in policy.columns.values()):
         fix = "name the columns that others may know: --quasi a,b or [columns]"
         problems.append(Problem("no column has the role 'quasi-identifier'", fix))
-    problems += _check_unit(policy, schema)
+    problems += [*_check_unit(policy, schema), *find_promise_conflicts(policy.privacy)]
     if not released:
         problems += [*_check_people(policy), *_check_household(policy, schema)]
         problems += [*_check_weights(policy, schema), *_check_regrouped(policy, schema)]

@@ -6,7 +6,6 @@ Unknown keys are errors. All problems are reported together, each with its key a
 from __future__ import annotations
 
 import math
-import operator
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -22,7 +21,6 @@ from pydantic import (
     Field,
     PlainValidator,
     StrictBool,
-    StrictInt,
     ValidationError,
     model_validator,
 )
@@ -30,6 +28,7 @@ from pydantic import (
 from kinfold.errors import PolicyError
 from kinfold.policy import registry
 from kinfold.policy.perturbation import Perturbation
+from kinfold.policy.privacy import Integer, Number, Positive, Privacy, Share
 from kinfold.policy.review import Review, apply_answers
 from kinfold.policy.rules import parse_rule
 from kinfold.policy.toml_values import KeyPath, override_keys, read_toml
@@ -90,11 +89,6 @@ def _check_rule(text: str) -> str:
     return text
 
 
-def _to_integer(value: Any) -> Any:
-    # accept numpy's integers, but not True
-    return operator.index(value) if hasattr(value, "__index__") and not isinstance(value, bool) else value
-
-
 def _check_method(value: Any) -> Any:
     known = registry.list_method_names()
     if value in known:
@@ -120,10 +114,6 @@ def _check_table_name(name: str) -> str:
 
 TomlScalar: TypeAlias = str | float | bool  # a category in TOML
 Texts = Annotated[tuple[str, ...], BeforeValidator(_to_texts, json_schema_input_type=tuple[TomlScalar, ...])]
-Integer = Annotated[StrictInt, BeforeValidator(_to_integer)]
-Number = Annotated[float, Field(strict=True)]  # refuses "0.2" and true
-Positive = Annotated[Number, Field(gt=0)]
-Share = Annotated[Number, Field(gt=0, le=1)]
 Limit = Annotated[float | str, PlainValidator(_to_limit, json_schema_input_type=float | str)]  # a date is an ISO text
 ValueMap = Annotated[
     dict[str, str], BeforeValidator(_to_value_map, json_schema_input_type=dict[str, TomlScalar]), Field(min_length=1)
@@ -131,36 +121,6 @@ ValueMap = Annotated[
 TableName = Annotated[str, AfterValidator(_check_table_name)]
 ScalarOrList: TypeAlias = TomlScalar | tuple[TomlScalar, ...]
 Codes = Annotated[tuple[str, ...], BeforeValidator(_to_codes, json_schema_input_type=ScalarOrList)]
-
-
-class RiskShareKeys(Section):
-    """privacy.risk_share: how many records may have a risk above a limit."""
-
-    above: Share
-    most: Annotated[Number, Field(ge=0, lt=1)]
-
-
-class Privacy(Section):
-    """[privacy]: what the release promises about every class."""
-
-    k: Annotated[Integer, Field(ge=2)]
-    t: Share | None = None
-    l: Annotated[Number, Field(ge=1)] | None = None
-    l_kind: Literal["distinct", "entropy", "recursive"] = "distinct"
-    c: Positive | None = None
-    p: Annotated[Integer, Field(ge=1)] | None = None
-    alpha: Share | None = None
-    beta: Positive | None = None
-    beta_kind: Literal["basic", "enhanced"] = "basic"
-    delta: Positive | None = None
-    average_risk: Share | None = None
-    risk_share: RiskShareKeys | None = None
-    unit: str | None = None
-    events_known: Annotated[Integer, Field(ge=1)] | None = None  # people together: events that an attacker knows
-    days_known: Annotated[Integer, Field(ge=0)] = 1  # length of the periods in which they know dates; 0: not at all
-    joint: StrictBool = False
-    household: str | None = None  # a column that names households: their members show the same
-    household_k: Annotated[Integer, Field(ge=2)] | None = None
 
 
 class Method(Section):
@@ -474,7 +434,11 @@ class Policy(Section):
         tables = {
             name: each.model_copy(update={"file": folder.absolute() / each.file}) for name, each in self.tables.items()
         }
-        return self.model_copy(update={"columns": columns, "output": output, "tables": tables})
+        privacy, population = self.privacy, self.privacy.population
+        if population is not None and population.table is not None:
+            people = population.model_copy(update={"table": folder.absolute() / population.table})
+            privacy = privacy.model_copy(update={"population": people})
+        return self.model_copy(update={"columns": columns, "output": output, "privacy": privacy, "tables": tables})
 
     def toml(self) -> str:
         """Return the policy as TOML text that `load` reads."""

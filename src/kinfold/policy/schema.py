@@ -18,8 +18,9 @@ from typing import Any, TypeAlias, TypeVar
 from pydantic import BaseModel
 
 from kinfold.errors import PolicyError, Problem
-from kinfold.policy.model import EngineSection, HierarchySpec, Method, Output, Policy, Privacy, Report, Source
+from kinfold.policy.model import EngineSection, HierarchySpec, Method, Output, Policy, Report, Source
 from kinfold.policy.perturbation import Perturbation
+from kinfold.policy.privacy import Privacy
 from kinfold.policy.registry import list_method_names
 from kinfold.policy.toml_values import KeyPath, get_section, override_keys
 from kinfold.tables.schema import ROLE_SYNONYMS, Role
@@ -126,13 +127,16 @@ JsonSchema: TypeAlias = dict[str, Any]
 
 SCHEMA_DIALECT = "http://json-schema.org/draft-07/schema#"  # TOML editors support this one
 KEY_PATHS = {"columns": "columns.NAME", "hierarchy": "columns.NAME.hierarchy", "rules": "rules[]"}
-KEY_PATHS |= {"risk_share": "privacy.risk_share", "tables": "tables.NAME"}
+KEY_PATHS |= {key: f"privacy.{key}" for key in ("risk_share", "combinations", "population")}
+KEY_PATHS |= {"tables": "tables.NAME"}
 KEY_PATHS |= {"perturb": "columns.NAME.perturb", "question": "review.NAME", "proposal": "review.proposal"}
 SECTION_KEYS = {  # sections of policy_keys.toml by the name of the model
     "Source": "source",
     "EngineSection": "engine",
     "Privacy": "privacy",
     "RiskShareKeys": "risk_share",
+    "CombinationKeys": "combinations",
+    "PopulationKeys": "population",
     "Method": "method",
     "ColumnPolicy": "columns",
     "HierarchySpec": "hierarchy",

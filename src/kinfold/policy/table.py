@@ -45,6 +45,7 @@ class Table:
     policy: BoundPolicy
     terms: Terms
     rule_frame: Any = None  # the rows on which edit rules are counted, if not `frame`
+    population: Tuples | None = None  # the people of `privacy.population.table`
 
     @cached_property
     def tuples(self) -> Tuples:

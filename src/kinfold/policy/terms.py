@@ -19,8 +19,13 @@ from kinfold.models import (
     AlphaK,
     AverageRisk,
     BetaLikeness,
+    CombinationAnonymity,
+    CombinationConfidence,
     DeltaDisclosure,
+    DeltaPresence,
+    EstimatedKMap,
     KAnonymity,
+    KMap,
     LDiversity,
     Model,
     PSensitive,
@@ -65,7 +70,29 @@ def build_terms(policy: BoundPolicy, engine: Engine, frame: Any, *, released: bo
     other = tuple(column.name for column in policy.columns if column.unprotected)
     removed = tuple(column.name for column in policy.columns if column.removed)
     events = _build_known_events(policy)
-    return Terms(quasi, confidential, other, removed, models, joint, privacy.unit, policy.surrogates, events)
+    return Terms(
+        quasi=quasi,
+        confidential=confidential,
+        other=other,
+        removed=removed,
+        models=models,
+        statements=() if released else tuple(_build_statements(policy)),
+        joint=joint,
+        unit=privacy.unit,
+        surrogates=policy.surrogates,
+        events=events,
+    )
+
+
+def _build_statements(policy: BoundPolicy) -> Iterator[Model]:
+    """Yield the promises that need a table of the population."""
+    population = policy.request.privacy.population
+    if population is None or population.table is None:
+        return
+    if population.k is not None:
+        yield KMap(population.k)
+    if population.presence is not None:
+        yield DeltaPresence(*population.presence)
 
 
 def _build_known_events(policy: BoundPolicy) -> KnownEvents | None:
@@ -120,7 +147,15 @@ def _build_models(policy: BoundPolicy, confidential: Sequence[ConfidentialColumn
         for key in ("t", "l", "p", "alpha", "beta", "delta")
         if getattr(privacy, key) is not None and not confidential
     ]
-    models: list[Model] = [KAnonymity(privacy.k)]
+    few, people = privacy.combinations, privacy.population
+    if few is not None and few.confidence is not None and not confidential:
+        what = "'privacy.combinations' has a confidence, but no column is confidential"
+        problems.append(Problem(what, "give a column the role confidential"))
+    models: list[Model] = [KAnonymity(privacy.k) if few is None else CombinationAnonymity(privacy.k, few.size)]
+    if few is not None and few.confidence is not None:
+        models += [CombinationConfidence(few.confidence, few.size, column.name) for column in confidential]
+    if people is not None and people.size is not None and people.k is not None and people.alpha is not None:
+        models.append(EstimatedKMap(people.k, people.size, people.alpha))
     if privacy.average_risk is not None:
         models.append(AverageRisk(privacy.average_risk))
     if privacy.risk_share is not None:

@@ -23,6 +23,9 @@ DATE_FORMAT_PATTERN = r"(%[dmYyHMSbBfpIjz]|[A-Za-z0-9 ./:,+-])+"
 DIGITS_DATE_PATTERN = r"(%Y(%m(%d(%H(%M(%S)?)?)?)?)?)"  # the only order in which digits alone sort as dates
 
 
+NESTED_SECTIONS = (["privacy", "risk_share"], ["privacy", "combinations"], ["privacy", "population"])
+
+
 class Section(BaseModel):
     """A section of a policy: unknown keys are refused."""
 
@@ -133,7 +136,8 @@ def _problem_key(detail: Any) -> str:
         return ".".join(part for part in path if part != "[key]")
     if path[0] == "rules" and len(path) > 1:
         return ".".join(["rules", str(int(path[1]) + 1), *path[2:]])
-    return ".".join(path[:2])
+    below = 3 if path[:2] in NESTED_SECTIONS else 2
+    return ".".join(path[:below])
 
 
 def _describe_problem(detail: Any, key: str, place: str, policy: type[BaseModel]) -> Problem:

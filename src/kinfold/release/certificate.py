@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from kinfold import __version__, models
 from kinfold.errors import DataError, KinfoldError, Problem, VerifyError
 from kinfold.hierarchies import build_from_rows
-from kinfold.models import KAnonymity, Model, TCloseness
+from kinfold.models import CombinationAnonymity, CombinationConfidence, KAnonymity, Model, TCloseness
 from kinfold.models.known_events import KnownEvents
 from kinfold.models.terms import ConfidentialColumn, HouseholdTerms, Terms
 from kinfold.models.verdict import Verdict
@@ -77,6 +77,9 @@ ModelName = Literal[
     "DeltaDisclosure",
     "AverageRisk",
     "RiskShare",
+    "CombinationAnonymity",
+    "CombinationConfidence",
+    "EstimatedKMap",
 ]
 MODELS = {name: getattr(models, name) for name in get_args(ModelName)}
 
@@ -122,6 +125,11 @@ class _CertificateTable(_CertificateFile):
     columns: tuple[str, ...]  # other than the surrogate of the person
 
 
+class _CertificatePopulation(_CertificatePart):
+    checked: str
+    promises: tuple[_CertificateFigure, ...]
+
+
 class _CertificateRelease(_CertificateFile):
     order: Literal["sorted", "kept"]
     separator: Annotated[str, Field(pattern=r"^[,;|:^~!#&\t ]$")] | None = None
@@ -132,6 +140,7 @@ class _CertificateRelease(_CertificateFile):
     people: _CertificatePeople | None = None
     households: _CertificateHouseholds | None = None
     tables: tuple[_CertificateTable, ...] = ()  # further files with one row for each person
+    population: _CertificatePopulation | None = None  # statements of the data holder
     within: NonNegative | None = None
     blocks: Count | None = None
 
@@ -243,7 +252,7 @@ def describe_terms(terms: Terms, verdict: Verdict) -> dict[str, Any]:
 
 
 def describe_people(terms: Terms, verdict: Verdict, *, keyed: bool = False) -> dict[str, Any]:
-    """Return the figures about people and about households with the keys of a certificate, if there are any."""
+    """Return the figures about people, households and the population with the keys of a certificate."""
     figures: dict[bool, list[dict[str, Any]]] = {False: [], True: []}
     for f in verdict.people:
         figures[f.promise.endswith(HOUSEHOLD_WORDS)].append({"promise": f.promise, "asked": f.asked, "found": f.found})
@@ -256,6 +265,9 @@ def describe_people(terms: Terms, verdict: Verdict, *, keyed: bool = False) -> d
         known = {"known": events.known, "days": events.days, "shift": events.shift} if events is not None else None
         more = {"events": known} if known is not None else {}
         entries["people"] = {"counted_by": terms.unit, **checked, **more, "promises": figures[False]}
+    if verdict.statements:
+        promises = [{"promise": f.promise, "asked": f.asked, "found": f.figure} for f in verdict.statements]
+        entries["population"] = {"checked": "by the data holder, whose statement it is", "promises": promises}
     if terms.household is not None:
         household = {"counted_by": terms.household.column, "attributes": list(terms.household.attributes)}
         entries["households"] = {**household, **checked, "promises": figures[True]}
@@ -273,7 +285,7 @@ def check_shape(certificate: Certificate) -> None:
     content, columns, promises = certificate.content, certificate.content["columns"], certificate.content["promises"]
     names = [column["name"] for column in columns]
     problems = []
-    if not any(promise["model"] == KAnonymity.__name__ for promise in promises):
+    if not any(promise["model"] in (KAnonymity.__name__, CombinationAnonymity.__name__) for promise in promises):
         problems.append(Problem("the certificate promises no k-anonymity", "do not rely on it"))
     if not any(column["role"] == Role.QUASI and "of" not in column for column in columns):
         problems.append(Problem("the certificate names no quasi-identifier", "do not rely on it"))
@@ -354,9 +366,21 @@ def read_policy_values(certificate: Certificate) -> dict[str, Any]:
     for entry in (each for each in certificate.content["columns"] if each["role"] != SURROGATE and "of" not in each):
         keys = {key: entry[key] for key in ("role", "type", "distance", "order") if key in entry}
         columns[entry["name"]] = keys | ({"hierarchy": {"levels": entry["hierarchy"]}} if "hierarchy" in entry else {})
-    k = next(p["parameters"]["k"] for p in certificate.content["promises"] if p["model"] == KAnonymity.__name__)
     output = {"output": {"surrogate": True}} if privacy else {}
-    return {"privacy": {"k": k, **privacy}, "columns": columns, **output}
+    return {"privacy": {**_read_k(terms.models), **privacy}, "columns": columns, **output}
+
+
+def _read_k(promises: Sequence[Model]) -> dict[str, Any]:
+    """Return k, and the combinations on which it holds if those are not all quasi-identifiers."""
+    keys: dict[str, Any] = {}
+    for model in promises:
+        if isinstance(model, KAnonymity):
+            keys = {"k": model.k}
+        elif isinstance(model, CombinationAnonymity):
+            keys = {"k": model.k, "combinations": {"size": model.size}}
+        elif isinstance(model, CombinationConfidence):
+            keys["combinations"]["confidence"] = model.confidence
+    return keys
 
 
 def _describe_column(column: BoundColumn, terms: Terms) -> dict[str, Any]:

@@ -7,6 +7,7 @@ internal/   report.html · audit.json · policy.toml · people.parquet, with `pr
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
@@ -20,7 +21,8 @@ import numpy as np
 from kinfold import __version__
 from kinfold.errors import KinfoldError, PolicyError, Problem, VerifyError
 from kinfold.hierarchies import Hierarchy
-from kinfold.models.terms import ConfidentialColumn
+from kinfold.models import CombinationAnonymity, CombinationConfidence
+from kinfold.models.terms import ConfidentialColumn, Terms
 from kinfold.policy.events import refuse_tables
 from kinfold.policy.terms import list_texts
 from kinfold.progress import StageProgress, run_in_thread
@@ -43,6 +45,7 @@ from kinfold.verification import verify
 if TYPE_CHECKING:
     from kinfold.tables.databases.transfer import TargetTable
 
+MAX_ROWS_GROUPED_TWICE = 20_000_000  # of combinations of quasi-identifiers, all together: about half a minute
 MAX_RECORDS_CHECKED_TWICE = 100_000  # larger releases are checked once: the plain Python checker takes too long
 
 
@@ -133,7 +136,8 @@ def _fill(release: Release, into: DatabaseAddress | None, folder: Path, progress
         report("report", 0, 1)
         documents = _write_documents(release, file, internal)
         report("check", 0, 1)
-        twice = release.verdict.records <= MAX_RECORDS_CHECKED_TWICE
+        twice = release.verdict.records * _count_groupings(release.terms) <= MAX_ROWS_GROUPED_TWICE
+        twice &= release.verdict.records <= MAX_RECORDS_CHECKED_TWICE
         _certify_file(release, file, documents, twice=twice)
         audit = _build_audit(release, file) | {"checked_twice": twice} | ({"into": str(into)} if into else {})
         text = json.dumps(audit, indent=2, ensure_ascii=False) + "\n"
@@ -165,6 +169,12 @@ def _select(release: Release, labels: Labels, names: Collection[str | None]) -> 
     frame = release.released
     treated: dict[str, Treatment] = {name: Keep() if name in names else Drop() for name in frame.names}
     return release.engine.apply(frame, Recoding(labels, treated), release.engine.schema(frame))
+
+
+def _count_groupings(terms: Terms) -> int:
+    """Return how often the plain checker groups all rows for the promises about combinations, or 1."""
+    sizes = [model.size for model in terms.models if isinstance(model, CombinationAnonymity | CombinationConfidence)]
+    return max(sum(math.comb(len(terms.quasi), min(size, len(terms.quasi))) for size in sizes), 1)
 
 
 def _certify_file(release: Release, file: Path, documents: Sequence[Path], *, twice: bool) -> None:

@@ -74,6 +74,8 @@ def check_folder(
             verdict = check_output_keys(verdict, engine, frame, own_policy)
     verdict = replace(verdict, people=()) if rows_only else verdict
     verdict = verdict.add_people_note(None if rows_only else terms.unchecked_unit, required=require_people)
+    stated = (certificate.content["release"].get("population") or {"promises": ()})["promises"]
+    verdict = verdict.add_statement_notes(each["promise"] for each in stated)
     if review := certificate.content.get("review"):
         verdict = replace(verdict, notes=(*verdict.notes, review["statement"]))
     return Inspection(verdict, certificate)

@@ -1,4 +1,6 @@
-"""Findings about people and households whose column is removed: counted before that, on the released rows.
+"""Findings that a recipient cannot repeat: about the population, and about people whose column is removed.
+
+They are counted on the released rows, with a table of the population, or with the column before it is removed.
 
 If a release has surrogates, both checkers count people and households on the file instead.
 """
@@ -11,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from kinfold.models.verdict import Verdict
+from kinfold.policy.population import count_people
 from kinfold.policy.table import Table
 from kinfold.policy.terms import build_scopes
 from kinfold.tables.queries import number_rows
@@ -20,8 +23,20 @@ from kinfold.verification import describe_split, judge_households, judge_people
 
 def add_removed_findings(verdict: Verdict, table: Table, released: Any, recoding: Recoding) -> Verdict:
     """Add the findings about people and households that the released rows do not show."""
+    verdict = _add_population_findings(verdict, table, released)
     verdict = _add_people_findings(verdict, table, released, recoding)
     return _add_household_findings(verdict, table, released, recoding)
+
+
+def _add_population_findings(verdict: Verdict, table: Table, released: Any) -> Verdict:
+    """Add the findings about the population: people who fit each class of the released rows, and estimates."""
+    terms = table.terms
+    if not terms.statements or verdict.problems:
+        return verdict
+    tally = table.engine.tally(released, terms.quasi, {})
+    if table.population is not None:
+        tally = replace(tally, people=count_people(tally, table.population, terms.quasi))
+    return replace(verdict, statements=tuple(model.check(tally) for model in terms.statements))
 
 
 def _add_people_findings(verdict: Verdict, table: Table, released: Any, recoding: Recoding) -> Verdict:

@@ -25,8 +25,9 @@ from kinfold.hierarchies.grouping import (
 )
 from kinfold.policy.binding import BoundColumn
 from kinfold.policy.encoding import build_hierarchy, collect_value_texts, locate_values
-from kinfold.policy.model import ColumnPolicy, HierarchySpec, Output, Policy, Privacy
+from kinfold.policy.model import ColumnPolicy, HierarchySpec, Output, Policy
 from kinfold.policy.preparation import prepare
+from kinfold.policy.privacy import Privacy
 from kinfold.policy.toml_values import KeyPath
 from kinfold.profiling.hierarchy_proposals import MAX_INLINE_ROWS
 from kinfold.profiling.profile import propose_hierarchy_for

@@ -13,7 +13,8 @@ from starlette.types import Receive, Scope, Send
 
 from kinfold import __version__
 from kinfold.policy.binding import AVERAGES
-from kinfold.policy.model import ColumnPolicy, Method, Output, Policy, Privacy
+from kinfold.policy.model import ColumnPolicy, Method, Output, Policy
+from kinfold.policy.privacy import Privacy
 from kinfold.policy.registry import AUTO, NEED_TEXTS, list_methods
 from kinfold.release.report.sentences import explain_model
 from kinfold.release.report.wording import format_share

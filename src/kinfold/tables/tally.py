@@ -50,6 +50,7 @@ class Tally:
     sizes: Ints
     spreads: Mapping[str, Spread] = field(default_factory=dict)
     tuples: Any = None  # the engine's frame with one row per class, in this order
+    people: Ints | None = None  # of the population in each class, if a promise needs them
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -68,7 +69,9 @@ class Tally:
         """
         classes = int(into.max()) + 1 if len(into) else 0
         sizes = np.bincount(into, self.sizes, classes).astype(np.int64)
-        return Tally(keys, sizes, {name: _merge_spread(spread, into) for name, spread in self.spreads.items()})
+        people = None if self.people is None else np.bincount(into, self.people, classes).astype(np.int64)
+        spreads = {name: _merge_spread(spread, into) for name, spread in self.spreads.items()}
+        return Tally(keys, sizes, spreads, people=people)
 
     def drop(self, classes: NDArray[np.bool_]) -> Tally:
         """Return the tally without the marked classes.
@@ -82,7 +85,8 @@ class Tally:
         for name, spread in self.spreads.items():
             rows = kept[spread.group]
             spreads[name] = Spread(number[spread.group[rows]], spread.code[rows], spread.count[rows], spread.values)
-        return Tally({name: values[kept] for name, values in self.keys.items()}, self.sizes[kept], spreads)
+        keys, people = {name: values[kept] for name, values in self.keys.items()}, self.people
+        return Tally(keys, self.sizes[kept], spreads, people=None if people is None else people[kept])
 
 
 def _merge_spread(spread: Spread, into: Ints) -> Spread:

@@ -45,6 +45,7 @@ import numpy as np
 
 from kinfold.errors import DataError, PolicyError
 from kinfold.measures.formulas.arrays import Floats, Ints, NotApplicable, check_sizes
+from kinfold.models.population import find_k_map_size
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -226,15 +227,11 @@ def k_map_size(n: int, population: int, k: int, alpha: float, *, truncated: bool
     >>> k_map_size(30162, 150_000, k=5, alpha=0.1), k_map_size(30162, 60_000, k=50, alpha=0.05, truncated=False)
     (4, 35)
     """
-    from scipy.special import pdtrc  # slow to load
-
     if not 1 <= n <= population or k < 1:
         raise PolicyError("the sample is not part of the population", fix="give 1 ≤ n ≤ population, and k ≥ 1")
     if not 0 < alpha < 1:
         raise PolicyError("alpha is not between 0 and 1", fix="give the risk of a wrong estimate, such as 0.05")
-    above = pdtrc(np.arange(k), n * k / population)  # P(X > 0), P(X > 1), …, P(X > k - 1)
-    enough = np.flatnonzero(above <= alpha * (above[0] if truncated else 1.0))
-    return int(enough[0] + 1) if enough.size else k
+    return find_k_map_size(n, population, k, alpha, truncated=truncated)
 
 
 def _check_sample(sizes: ArrayLike, population: int) -> Ints:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from kinfold import kernels
 from kinfold.errors import PolicyError, Problem
 from kinfold.hierarchies import Hierarchy
+from kinfold.measures.formulas.arrays import group_rows
 from kinfold.tables.tally import Ints, Spread, Tally, Values, is_null
 
 Codes: TypeAlias = NDArray[np.int32]
@@ -48,6 +49,30 @@ class View:
 
 
 @dataclass(frozen=True, eq=False)
+class Population:
+    """The distinct tuples of a table of the population, with the labels of their values and their numbers of people."""
+
+    codes: Codes
+    labels: tuple[Values, ...]  # of each column, by code and level; the last code is null
+    counts: Ints
+
+    def count(self, domain: Domain, rows: Ints, levels: Sequence[int]) -> Ints:
+        """Return the people of each class, given the first row of each class in a domain."""
+        inside, classes = [], []
+        for a, level in enumerate(levels):
+            own, theirs = domain.paths[a][:, level], self.labels[a]
+            place = dict(zip(domain.label_table(a)[:, level].tolist(), own.tolist(), strict=True))
+            known = [place.get(label, -1) for label in theirs[:, min(level, theirs.shape[1] - 1)].tolist()]
+            inside.append(np.array(known, np.int64)[self.codes[:, a]])
+            classes.append(own[domain.codes[rows, a]])
+        people = np.column_stack(inside)
+        fits = (people >= 0).all(axis=1)
+        number = group_rows(np.vstack([np.column_stack(classes), people[fits]]))[0]
+        totals = np.bincount(number[len(rows) :], self.counts[fits], int(number.max(initial=-1)) + 1)
+        return np.asarray(totals[number[: len(rows)]], np.int64)
+
+
+@dataclass(frozen=True, eq=False)
 class Domain:
     """Rows of codes, one per class of `tally`, with one column per attribute in the order of `names`."""
 
@@ -55,6 +80,8 @@ class Domain:
     hierarchies: tuple[Hierarchy, ...]
     codes: Codes
     tally: Tally
+    keyed: bool = False  # tallies of views have the labels of each class, for promises about combinations
+    population: Population | None = None  # tallies of views have the people of each class
 
     @classmethod
     def from_tally(cls, tally: Tally, hierarchies: Mapping[str, Hierarchy]) -> Domain:
@@ -91,11 +118,18 @@ class Domain:
         rows = np.arange(len(self)) if below is None else below.rows
         tally = self.tally if below is None else below.tally
         into, classes = self._classify(rows, levels)
-        if classes == len(rows):  # no rows merged: copy nothing
-            return View(tuple(int(level) for level in levels), rows, Tally({}, tally.sizes, tally.spreads))
-        first, sizes = _gather_classes(into, rows, tally.sizes, classes)
-        spreads = {name: merge_spread(spread, into, classes) for name, spread in tally.spreads.items()}
-        return View(tuple(int(level) for level in levels), first, Tally({}, sizes, spreads))
+        first, sizes, spreads = rows, tally.sizes, tally.spreads
+        if classes < len(rows):  # else nothing is copied
+            first, sizes = _gather_classes(into, rows, tally.sizes, classes)
+            spreads = {name: merge_spread(spread, into, classes) for name, spread in tally.spreads.items()}
+        at = tuple(int(level) for level in levels)
+        people = self.population.count(self, first, at) if self.population else None
+        return View(at, first, Tally(self._list_keys(first, at) if self.keyed else {}, sizes, spreads, people=people))
+
+    def _list_keys(self, rows: Ints, levels: Levels) -> dict[str, Ints]:
+        """Return the number of the label of some rows in each column."""
+        columns = zip(self.names, self.paths, self.codes.T, levels, strict=True)
+        return {name: paths[codes[rows], level].astype(np.int64) for name, paths, codes, level in columns}
 
     def classes(self, levels: Sequence[int]) -> Ints:
         """Return the class of each row at these levels, numbered as in `roll_up`."""

@@ -15,7 +15,7 @@ three losses grow up the lattice, and the extra cost of a suppressed record shri
 Classes that fail a promise are suppressed:
 
     dropped     suppress the classes that fail an absorbing promise, such as k;
-                while a remaining class fails another promise, suppress all such classes
+                while a remaining class fails another promise, or one about the table, suppress all such classes
     starred     suppress the classes that fail a promise; they are released as one class, which must keep the promises
                 too: while it does not, star the smallest remaining class as well (the first one of a tie)
 
@@ -41,7 +41,7 @@ from kinfold import kernels
 from kinfold.errors import PolicyError, Unreachable
 from kinfold.hierarchies import TOP, Hierarchy
 from kinfold.methods.generalize.domain import MAX_ROWS_WITHOUT_KERNEL, Domain, Floats, Levels, Mask, View, number_keys
-from kinfold.models import KAnonymity, Model
+from kinfold.models import KAnonymity, Model, TableModel
 from kinfold.tables.tally import Ints, Tally, Values
 
 Objective = Literal["granularity", "prec", "discernibility"]
@@ -208,7 +208,7 @@ def mark_outliers(models: Models, tally: Tally, *, starred: bool = False) -> Mas
     if starred:
         return complete_starred_class(models, tally, mark_failing(models, tally))
     suppressed = mark_failing([model for model in models if model.absorbing], tally)
-    others = [model for model in models if not model.absorbing]
+    others = [model for model in models if not model.absorbing or isinstance(model, TableModel)]
     while others and not suppressed.all():
         kept = np.flatnonzero(~suppressed)
         more = mark_failing(others, tally.drop(suppressed) if len(kept) < len(suppressed) else tally)

@@ -46,9 +46,10 @@ from kinfold.methods.generalize.mingen_cell import (
     require_reachable,
 )
 from kinfold.methods.generalize.patterns import assign_patterns, open_classes, split_movable
+from kinfold.methods.generalize.restoring import restore_cells
 from kinfold.methods.generalize.result import SearchResult
 from kinfold.methods.promises import describe_repaired
-from kinfold.models import KAnonymity
+from kinfold.models import KAnonymity, to_class_models
 from kinfold.policy.registry import Declaration
 from kinfold.progress import Progress, no_progress
 from kinfold.tables.tally import Ints, Tally
@@ -68,6 +69,7 @@ METHOD = Declaration(
     keys=("limit",),
     average="suppress",
     by_record=True,
+    whole_table=True,
 )
 
 REBUILD_STEPS_PER_RECORD = 5  # unless the policy sets a limit
@@ -152,6 +154,7 @@ def run(task: Task, domain: Domain) -> SearchResult:
     if task.households is not None and task.households.attributes:
         domain, notes = suppress_households(task, task.households, domain, options)
         limits |= dict.fromkeys(task.households.attributes, 0.0)
+    promised, task = task.models, replace(task, models=to_class_models(task.models, task.policy.rows))
     result = local_suppression(domain, task.models, task.weights, limits, options)
     labels, repaired = merge_for_people(task, _price_limits(domain, task.weights, limits), result.labels, number_rows)
     if repaired:
@@ -159,6 +162,10 @@ def run(task: Task, domain: Domain) -> SearchResult:
         require_limits(result, limits)
         notes = (*notes, *describe_repaired(repaired))
     optimal = ("the number of suppressed cells is proved minimal",) if result.exact and not limits else ()
+    if domain.keyed:  # promises about combinations, which need fewer empty cells
+        prices = make_cell_loss(domain, task.weights).weights
+        restored = restore_cells(result.generalization, promised, prices, task.progress)
+        result, optimal = replace(result, generalization=restored), ()
     return limit_suppression(
         task, SearchResult(result.generalization, (*notes, describe_cells(result), *optimal), result.steps)
     )

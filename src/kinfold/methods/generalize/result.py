@@ -166,8 +166,11 @@ class SearchResult:
 
 
 def measure_minimality(task: Task, released: Generalization) -> Belief | None:
-    """Return the strongest belief from the minimality attack; None if records may be suppressed."""
-    if task.method.suppression or released.vector is None:
+    """Return the strongest belief from the minimality attack.
+
+    None if records may be suppressed, and for promises about combinations or the population: it takes class sizes.
+    """
+    if task.method.suppression or released.vector is None or released.domain.keyed or released.domain.population:
         return None
     return find_strongest_belief(released.domain, task.models, released.vector, task.method.extra_level or 0.0)
 

@@ -156,7 +156,7 @@ def describe(contents: ReleaseContents, *, internal: bool) -> Facts:
     gap = "" if plan.gap is None else f"within {plan.gap:.2%} of the least information loss possible at this k"
     return Facts(
         title=release.source.name if internal and isinstance(release.source, Path | DatabaseAddress) else "Release",
-        findings=(*verdict.findings, *verdict.people),
+        findings=verdict.all_findings,
         records=release.policy.rows if internal else None,
         released=verdict.records,
         suppressed=release.policy.rows - verdict.records,

@@ -387,7 +387,7 @@ def _show_release(release: Release) -> dict[str, Any]:
 
 
 def _show_verdict(verdict: Verdict) -> dict[str, Any]:
-    findings = (*verdict.findings, *verdict.people)
+    findings = verdict.all_findings
     facts = Facts("", findings, None, verdict.records, None, verdict.classes, (), "", "", (), "")
     headline = "These rows cannot be checked." if verdict.problems else sentences.write_headline(facts)
     return {"headline": headline, "holds": verdict.holds, "findings": findings, "verdict": verdict}

@@ -24,8 +24,11 @@ LIMITS = {
     29: "Someone who knows the method can conclude more from what it chose than the classes show.",
 }
 
+HEADLINES = ("k", "combinations")  # models that the headline has
 MAX_SENTENCES = 3  # below the headline; the table of promises has all
-UPPER_LIMIT_MODELS = ("t", "alpha", "beta", "average_risk", "risk_share")  # models with an upper limit
+UPPER_LIMIT_MODELS = (  # models with an upper limit
+    *("t", "alpha", "beta", "average_risk", "risk_share", "confidence", "presence", "uniques"),
+)
 
 
 MEANINGS = {
@@ -38,6 +41,12 @@ MEANINGS = {
     "delta": "Each class has every value of {column}; its share differs from the release by less than 2^{required}.",
     "average_risk": "The mean of 1 / (size of the class) over all records is at most {required}.",
     "risk_share": "At most the share {required} of the records is in a class that is smaller than the limit allows.",
+    "combinations": "Each combination of at most so many quasi-identifiers is shared by at least {required} records.",
+    "confidence": "No value of {column} makes up more than {share} of the records that share so few quasi-identifiers.",
+    "estimated_kmap": "Each class has at least {required} records: by an estimate, enough people share its values.",
+    "kmap": "At least {required} people of the population share each class: a statement of the data holder.",
+    "presence": "At most {share} of the people of each class are in the table: a statement of the data holder.",
+    "uniques": "At most the share {required} of the people is unique in the population, by an estimate.",
     "distinct": "Each class has at least {required} different values of {column}.",
     "entropy": "In each class, {column} is as varied as {required} equally frequent values, or more.",
     "recursive": "In no class does the most frequent value of {column} dominate, even if other values are ruled out.",
@@ -70,6 +79,10 @@ def write_headline(facts: Facts) -> Markup:
     for finding in facts.findings:
         if finding.model == "k":
             return _write_k_sentence(int(finding.found), facts.released)
+        if finding.model == "combinations":
+            text = Markup("{} holds for the {}: the rarest combination has {}.")
+            records = plural(facts.released, "released record"), plural(int(finding.found), "record")
+            return text.format(make_visible(finding.promise), *records)
     return Markup("Every promise about the {} holds.").format(plural(facts.released, "released record"))
 
 
@@ -79,7 +92,7 @@ def write_details(facts: Facts) -> list[Markup]:
     if not facts.released or broken:
         sentences = [Markup("Also, {}.").format(_write_broken_promise(finding, facts)) for finding in broken[1:]]
     else:
-        sentences = [_write_kept_promise(finding) for finding in facts.findings if finding.model != "k"]
+        sentences = [_write_kept_promise(finding) for finding in facts.findings if finding.model not in HEADLINES]
     if len(sentences) <= MAX_SENTENCES:
         return sentences
     left = plural(len(sentences) - MAX_SENTENCES + 1, "further promise")
