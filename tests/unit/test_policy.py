@@ -282,7 +282,7 @@ MODELS |= {
     "population": PopulationKeys,
     "tables": LinkedTable,
 }
-MODELS |= {"tables": LinkedTable, "perturb": Perturbation, "review": Review, "question": ReviewQuestion, "proposal": Proposal}
+MODELS |= {"perturb": Perturbation, "review": Review, "question": ReviewQuestion, "proposal": Proposal}
 
 
 def holds(schema: Mapping[str, Any], policy: Mapping[str, Any]) -> bool:
