@@ -123,6 +123,8 @@ def test_a_server_that_has_gone_is_noticed(browser: Browser, tmp_path: Path) -> 
             expect(tab.get_by_role("button", name="Start with the demo")).to_be_visible()
             stack.close()
             expect(tab.get_by_role("alert")).to_contain_text("does not answer")
+            tab.get_by_role("button", name="Start with the demo").click()
+            expect(tab.get_by_role("alert")).to_have_count(1)  # said once, whatever is clicked
 
 
 def test_the_policy_and_the_form_are_in_step_and_errors_are_at_their_line(browser: Browser, studio: Studio) -> None:

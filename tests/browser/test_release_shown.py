@@ -40,5 +40,7 @@ def test_the_release_is_shown_record_by_record(browser: Browser, studio: Studio)
         assert "\n".join(axe.violations(tab, axe.source())) == ""
         first.click()
         expect(tab.get_by_role("tabpanel", name="Rows").locator(".long .row:not(.waiting)")).to_have_count(5)
+        tab.evaluate("location.hash = '#explore/%zz'")  # no run, and not even an encoded name
+        expect(tab.locator("main .alarm")).to_contain_text("There is no run '%zz'")
         assert seen.said == []
         assert seen.abroad(studio.root) == []

@@ -196,6 +196,16 @@ def test_a_table_is_chosen_from_a_database_in_a_file(browser: Browser, studio: S
         tab.get_by_role("button", name="people", exact=True).click()
         journey.ready(tab)
         expect(journey.column(tab, "age")).to_be_visible()
+        with sqlite3.connect(tmp_path / "one.sqlite") as database:
+            database.execute("CREATE TABLE visits (day TEXT, sex TEXT)")
+            database.executemany(
+                "INSERT INTO visits VALUES (?, ?)", [("2026-01-01", "fm"[row % 2]) for row in range(9)]
+            )
+        database.close()
+        tab.get_by_role("button", name="Close this table").click()
+        tab.locator("#file").set_input_files(tmp_path / "one.sqlite")
+        journey.ready(tab)  # the only table opens at once
+        expect(journey.column(tab, "day")).to_be_visible()
         assert seen.said == []
 
 

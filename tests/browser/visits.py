@@ -79,7 +79,7 @@ def visiting(browser: Browser, address: str, **options: Any) -> Iterator[tuple[P
     context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, "accept_downloads": True, **options})
     tab, seen = context.new_page(), Seen()
     tab.set_default_timeout(PATIENCE)
-    tab.on("console", lambda message: seen.said.append(message.text) if message.type == "error" else None)
+    tab.on("console", lambda message: seen.said.append(message.text) if message.type in ("error", "warning") else None)
     tab.on("pageerror", lambda error: seen.said.append(str(error)))
     tab.on("dialog", lambda dialog: (seen.said.append(f"dialog {dialog.message}"), dialog.dismiss()))
     context.on("request", lambda request: seen.asked.append(request.url))

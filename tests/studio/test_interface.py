@@ -101,9 +101,9 @@ def test_a_decision_keeps_comments_and_can_be_taken_back_and_forth(made: Studio)
     visitor.decide(privacy__k=7, privacy__t=0.4)
     state = visitor.get("/api/session")
     text = state["policy"]["text"]
-    assert "k = 7 # every record shares its quasi-identifiers with at least four others" in text
+    assert "k = 7 # records that share each combination of quasi-identifiers" in text
     assert state["policy"]["complete"]["privacy"]["t"] == 0.4
-    assert state["undo"] == {"steps": 1, "next": "privacy.k = 7, privacy.t = 0.4"}
+    assert state["undo"] == {"steps": 1, "next": "k: 5 → 7; t: none → 0.4"}
     visitor.post("/api/undo")
     state = visitor.get("/api/session")
     assert state["policy"]["text"] == read_demo_policy()
@@ -112,6 +112,33 @@ def test_a_decision_keeps_comments_and_can_be_taken_back_and_forth(made: Studio)
     assert visitor.get("/api/session")["policy"]["text"] == text
     assert visitor.ask("POST", "/api/redo").status == 409
     assert [each["by"] for each in visitor.get("/api/session")["log"]] == ["source", "form", "undo", "redo"]
+
+
+def test_a_k_that_no_class_can_have_is_refused_where_it_is_typed(made: Studio) -> None:
+    visitor = Visitor.let_in(made)
+    visitor.opened("few.csv", b"band,age\n" + b"".join(b"%d,%d\n" % (row // 2, 20 + row) for row in range(12)))
+    answer = visitor.ask("POST", "/api/decision", {"set": {"privacy.k": 99_999}})
+    assert answer.status == 422
+    assert answer.problems[0]["what"] == "k = 99,999 is more than the 12 records of the table"
+    assert answer.problems[0]["key"] == ["privacy", "k"]
+    text = visitor.get("/api/session")["policy"]["text"]
+    assert visitor.ask("PUT", "/api/policy", {"text": text.replace("\nk = ", "\nk = 9999 # ")}).status == 422
+    visitor.ask("DELETE", "/api/policy/draft")
+    answer = visitor.ask("POST", "/api/decision", {"set": {"privacy.k": 7, "privacy.unit": "band"}})
+    assert "more than the 6 people" in answer.problems[0]["what"]
+    visitor.decide(privacy__k=6)
+    visitor.post("/api/decision", {"set": {"columns.age.role": "other"}})  # the old k stays
+
+
+def test_a_warning_that_was_settled_is_gone(made: Studio) -> None:
+    visitor = Visitor.let_in(made)
+    rows = "".join(f"{20 + row % 9 if row % 7 else ''},{'fm'[row % 2]}\n" for row in range(60))
+    visitor.opened("people.csv", f"age,sex\n{rows}".encode())
+    visitor.post("/api/decision", {"set": {"columns.age.role": "quasi-identifier"}, "unset": ["columns.age.missing"]})
+    warnings = visitor.get("/api/session")["source"]["warnings"]
+    assert [each for each in warnings if each.startswith("'age'") and "set `missing` in the policy" in each]
+    visitor.decide(columns__age__missing="separate")
+    assert visitor.get("/api/session")["source"]["warnings"] == []
 
 
 def test_a_decision_that_is_no_policy_changes_nothing(demo: Visitor) -> None:
@@ -380,7 +407,7 @@ def test_a_project_is_a_policy_with_its_log(made: Studio, tmp_path: Path) -> Non
     other.post("/api/project", {"text": file.body.decode()})
     state = other.get("/api/session")
     assert state["policy"]["complete"]["privacy"]["k"] == 6
-    assert "privacy.k = 6" in [each["what"] for each in state["log"]]
+    assert "k: 5 → 6" in [each["what"] for each in state["log"]]
     assert "#: " not in state["policy"]["text"]
 
 

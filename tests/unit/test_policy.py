@@ -215,7 +215,7 @@ def test_comments_and_order_stay() -> None:
     lines, before = text.splitlines(), read_demo_policy().splitlines()
     assert len(lines) == len(before) - 1
     assert [line for line in lines if line not in before] == [
-        "k = 8 # every record shares its quasi-identifiers with at least four others"
+        "k = 8 # records that share each combination of quasi-identifiers"
     ]
 
 

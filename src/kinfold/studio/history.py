@@ -98,15 +98,39 @@ def _parse_decisions(lines: list[str]) -> Iterator[Decision]:
                 continue  # another comment
 
 
-def describe_changes(changes: Mapping[tuple[str, ...], Any]) -> str:
-    """Describe the keys that a decision sets, in one line.
+def describe_changes(changes: Mapping[tuple[str, ...], Any], values: Mapping[str, Any]) -> str:
+    """Describe a decision in one line: what it changes, from what to what. `values` are the keys before it.
 
-    >>> describe_changes({("privacy", "k"): 5, ("privacy", "t"): None})
-    'privacy.k = 5, without privacy.t'
+    >>> describe_changes({("columns", "PLZ", "role"): "other"}, {"columns": {"PLZ": {"role": "quasi-identifier"}}})
+    'PLZ: quasi-identifier → other'
+    >>> describe_changes({("privacy", "k"): 5, ("privacy", "t"): None}, {"privacy": {"k": 3, "t": 0.2}})
+    'k: 3 → 5; t: 0.2 → none'
+    >>> describe_changes({("columns", name, "role"): "other" for name in "abcd"}, {})
+    'a, b, c and 1 more: role → other'
     """
-    parts = [
-        f"without {'.'.join(key)}" if value is None else f"{'.'.join(key)} = {text if len(text) <= 80 else '…'}"
-        for key, value in changes.items()
-        for text in [json.dumps(value, ensure_ascii=False)]
-    ]
-    return ", ".join(parts)[:300]
+    groups: dict[tuple[str, str, str], list[str]] = {}
+    for key, value in changes.items():
+        before: Any = values
+        for part in key:
+            before = before.get(part) if isinstance(before, Mapping) else None
+        column = key[1] if key[0] == "columns" and len(key) > 1 else ""
+        name = " ".join(key[2 if column else 1 :]).replace("_", " ")
+        groups.setdefault((name, _format_value(before), _format_value(value)), []).append(column)
+    return "; ".join(_describe_group(*change, columns) for change, columns in groups.items())[:300]
+
+
+def _describe_group(name: str, before: str, value: str, columns: list[str]) -> str:
+    if not columns[0]:
+        return f"{name}: {before} → {value}"
+    if len(columns) == 1:
+        what = columns[0] if name == "role" else f"{columns[0]}, {name}"
+        return f"{what}: {before} → {value}"
+    more = f" and {len(columns) - 3} more" if len(columns) > 3 else ""
+    return f"{', '.join(columns[:3])}{more}: {name} → {value}"
+
+
+def _format_value(value: Any) -> str:
+    if value is None:
+        return "none"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else "…"

@@ -92,7 +92,7 @@ async def decide(session: StudioSession, changes: Mapping[KeyPath, Any], what: s
         changes = complete_changes(policy.review, values, changes)
         changes = {**_copy_pattern_keys(session, changes), **changes}
         text = await asyncio.to_thread(edit_policy_text, session.history.text, changes)
-        await apply_policy_text(session, text, what or describe_changes(changes), "form")
+        await apply_policy_text(session, text, what or describe_changes(changes, values), "form")
 
 
 def _copy_pattern_keys(session: StudioSession, changes: Mapping[KeyPath, Any]) -> dict[KeyPath, Any]:
@@ -136,10 +136,28 @@ def require_current_policy(session: StudioSession, page_text: Any = None) -> Non
 
 async def apply_policy_text(session: StudioSession, text: str, what: str, by: str, *, detect: bool = False) -> None:
     """Check a text and make it the policy; read the table again if its reading options changed."""
-    await asyncio.to_thread(check_policy, session, text)
+    policy, _ = await asyncio.to_thread(check_policy, session, text)
+    _refuse_impossible_k(session, policy, text)
     if session.history.decide(text, what, by) or detect:
         reopen(session, get_policy(session)[1].get("source", {}), detect=detect)
         session.mark_changed()
+
+
+def _refuse_impossible_k(session: StudioSession, policy: Policy, text: str) -> None:
+    """Refuse a new k above the number of records, or of people, of the table."""
+    facts = session.source.facts if session.source else {}
+    k, unit = policy.privacy.k, policy.privacy.unit
+    if not facts or k == get_policy(session)[0].privacy.k:
+        return
+    people = next((each["distinct"] for each in facts["columns"] if each["name"] == unit), None)
+    most, counted = (facts["rows"], "records") if people is None else (people, "people")
+    if k > most:
+        problem = Problem(
+            f"k = {k:,} is more than the {most:,} {counted} of the table",
+            f"choose at most {most:,}",
+            key=("privacy", "k"),
+        )
+        raise PolicyTextError(PolicyError([problem]), text, session.columns)
 
 
 def get_policy(session: StudioSession, text: str | None = None) -> tuple[Policy, dict[str, Any]]:

@@ -16,6 +16,7 @@ from kinfold.policy.binding import AVERAGES
 from kinfold.policy.model import ColumnPolicy, Method, Output, Policy
 from kinfold.policy.privacy import Privacy
 from kinfold.policy.registry import AUTO, NEED_TEXTS, list_methods
+from kinfold.policy.review import UNIT_KEY
 from kinfold.release.report.sentences import explain_model
 from kinfold.release.report.wording import format_share
 from kinfold.studio.guard import Call, route
@@ -25,6 +26,7 @@ from kinfold.studio.refusals import Refusal
 from kinfold.studio.run_routes import describe_run, start_inspection
 from kinfold.studio.sessions import StudioSession, read_json
 from kinfold.studio.table_loading import get_read_options
+from kinfold.tables.schema import Role
 
 REMAINING_RISK = {
     "k": "An attacker who knows a person's quasi-identifiers finds the record with a chance of at most {risk}. A value "
@@ -97,7 +99,7 @@ def describe_state(session: StudioSession) -> dict[str, Any]:
         "limits": {key: getattr(limits, key) for key in ("upload_bytes", "upload_seconds", "runs", "waiting")},
         "workspace": str(session.sessions.workspace),
         "compiling": warmup is not None and not warmup.is_over,
-        "source": _describe_source(session),
+        "source": _describe_source(session, policy),
         "columns": [_describe_column(column, policy) for column in facts.get("columns", ())] if policy else [],
         "combinations": facts.get("combinations", []),
         "policy": _describe_policy(session, policy),
@@ -110,7 +112,7 @@ def describe_state(session: StudioSession) -> dict[str, Any]:
     }
 
 
-def _describe_source(session: StudioSession) -> dict[str, Any] | None:
+def _describe_source(session: StudioSession, policy: Policy | None) -> dict[str, Any] | None:
     table = session.source
     if table is None:
         return None
@@ -120,9 +122,23 @@ def _describe_source(session: StudioSession) -> dict[str, Any] | None:
     values |= {"tables": list(table.tables), "address": table.address, "reading": get_read_options(table)}
     values["options"] = {key: table.read_options.get(key) for key in values["reading"]}
     if facts := table.facts:
-        values |= {key: facts[key] for key in ("rows", "options", "readings", "warnings", "unit", "sampling_weights")}
+        values |= {key: facts[key] for key in ("rows", "options", "readings", "unit", "sampling_weights")}
+        values["warnings"] = [each for each in facts["warnings"] if policy is None or not _is_settled(each, policy)]
         values |= {"form": facts["source"], "bytes": table.size}
     return values
+
+
+def _is_settled(warning: str, policy: Policy) -> bool:
+    """Whether a decision has settled a warning of the profile about roles."""
+    if warning.startswith("no column can be a quasi-identifier"):
+        return any(column.role is Role.QUASI for column in policy.columns.values())
+    named = next((each for name, each in policy.columns.items() if warning.startswith(f"'{name}' ")), None)
+    if "looks like an identifier but repeats" in warning:
+        answered = any(UNIT_KEY in each.keys and each.answer for each in policy.review.questions.values())
+        return policy.privacy.unit is not None or answered or (named is not None and named.role is not Role.IDENTIFIER)
+    if "set `missing` in the policy" in warning and named is not None:
+        return named.role is not Role.QUASI or named.missing != "refuse"
+    return False
 
 
 def _describe_column(column: Mapping[str, Any], policy: Policy) -> dict[str, Any]:

@@ -80,13 +80,17 @@ async def choose_table(call: Call) -> None:
         raise Refusal(409, "there is no SQLite file to choose from", "upload one first")
     if name not in database.tables:
         raise Refusal(404, "the file has no such table", "choose one of its tables")
-    quoted = '"' + str(name).replace('"', '""') + '"'  # a name can contain a dot
+    session.source = None  # keep the file: the table is read from it
+    await _open_sqlite_table(session, database, str(name))
+
+
+async def _open_sqlite_table(session: StudioSession, database: SessionTable, name: str) -> None:
+    quoted = '"' + name.replace('"', '""') + '"'  # a name can contain a dot
     rows = f"table={quote(quoted, safe='')}"
     file = clean_name(f"{name}.parquet")
     path = make_table_path(session, file) if database.kind == "given" else database.path.with_name(file)
     address, full_address = (f"sqlite:///{quote(str(part))}?{rows}" for part in (database.name, database.path))
-    table = SessionTable(str(name), path, "database", database.size, address=address, full_address=full_address)
-    session.source = None  # keep the file: the table is read from it
+    table = SessionTable(name, path, "database", database.size, address=address, full_address=full_address)
     await load_table(session, table)
 
 
@@ -163,7 +167,7 @@ async def find_problems(call: Call) -> Any:
 
 
 async def open_file(session: StudioSession, table: SessionTable) -> None:
-    """Open a file; for an SQLite file let the page choose a table."""
+    """Open a file; for an SQLite file with several tables let the page choose one."""
     if Path(table.name).suffix.lower() not in SQLITE_SUFFIXES:
         await load_table(session, table)
         return
@@ -172,6 +176,9 @@ async def open_file(session: StudioSession, table: SessionTable) -> None:
     except sqlite3.Error:
         raise Refusal(422, "the file is not an SQLite file, or is damaged", "upload another file") from None
     await close_table(session)
+    if len(tables) == 1:
+        await _open_sqlite_table(session, table, tables[0])
+        return
     table.state, table.tables, session.source = "choosing", tables, table
     session.mark_changed()
 

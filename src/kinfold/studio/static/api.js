@@ -59,7 +59,7 @@ export function upload(file, onProgress, onStart) {
     request.addEventListener("load", () => (request.status < 300 ? resolve() : reject(makeRefusal(request))));
     request.addEventListener("error", () => reject(new Refusal(0, [NO_SERVER])));
     request.addEventListener("abort", () =>
-      reject(new Refusal(0, [{ what: "The upload was stopped.", fix: "Nothing was opened." }])),
+      reject(new Refusal(499, [{ what: "The upload was stopped.", fix: "Nothing was opened." }])),
     );
     request.send(file);
   });

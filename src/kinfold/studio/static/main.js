@@ -34,8 +34,17 @@ export function readAddress(hash) {
   const [step, ...rest] = hash.replace(/^#/, "").split("/");
   return {
     step: STEPS.some((known) => known.id === step) ? step : null,
-    chosen: rest.length ? decodeURIComponent(rest.join("/")) : null,
+    chosen: rest.length ? decode(rest.join("/")) : null,
   };
+}
+
+// An address can be typed or cut: then it is not encoded, and is taken as it is.
+function decode(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 function handleAddress() {

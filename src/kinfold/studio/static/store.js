@@ -45,6 +45,7 @@ export async function refresh() {
   try {
     const since = app.session ? `?since=${app.session.version}` : "";
     const session = await get(`/api/session${since}`);
+    app.ui.away = false;
     if (session && (!app.session || session.version >= app.session.version)) app.session = session;
     dropOutdatedProblems();
   } catch (error) {
@@ -170,6 +171,7 @@ export function dismiss(notice) {
 
 /** Show the problems of an error. */
 export function showError(error) {
+  if (error.status === 0) return updateUi({ away: true }); // one message is enough: the bar of the page
   const problems = error.problems ?? [{ what: String(error.message ?? error) }];
   for (const problem of problems) notify(problem.what, problem.fix ?? "", true);
 }

@@ -5,7 +5,7 @@ import { chart } from "../charts.js";
 import { h } from "../dom.js";
 import { digits, share } from "../numbers.js";
 import { getAddress, app, go, query, updateUi } from "../store.js";
-import { STATES } from "../texts.js";
+import { STATES, shortenName } from "../texts.js";
 import { describeProblem } from "./fields.js";
 import { button } from "./sections.js";
 
@@ -151,6 +151,14 @@ function runRow(run, point, shown, compared) {
       ),
     ),
   );
+}
+
+/** Return a message if the address names a run that is not there; null otherwise. */
+export function unknownRun() {
+  const { chosen, session } = app;
+  if (chosen === null || session.runs.some((run) => run.id === chosen)) return null;
+  const text = `There is no run '${shortenName(chosen)}' in this session. The newest run of the policy is shown.`;
+  return h("p", { class: "alarm", role: "status" }, text);
 }
 
 /** Return the run in the address, or the last one with the current policy, or the last; and the one to compare. */

@@ -7,7 +7,7 @@ import { outliersPart } from "../parts/outliers.js";
 import { runClasses, runColumns, showSideBySide, runSummary } from "../parts/run_details.js";
 import { releaseClasses, releaseRows } from "../parts/release_rows.js";
 import { runAttack, runRecords } from "../parts/run_risk.js";
-import { getSelectedRuns, getMap, runMap, runTable } from "../parts/run_table.js";
+import { getMap, getSelectedRuns, runMap, runTable, unknownRun } from "../parts/run_table.js";
 import { nextStep, nothingOpen, stepHead, tabs, verdict } from "../parts/sections.js";
 import { app } from "../store.js";
 
@@ -22,6 +22,7 @@ export function exploreStep() {
   const action = shown ? nextStep(`release/${shown.id}`, "Release →") : nextStep("protect", "Start a run");
   return [
     stepHead("explore", session.source.name, sentence(session), action),
+    unknownRun(),
     session.runs.length
       ? h(
           "section",

@@ -6,7 +6,7 @@ import { h } from "../dom.js";
 import { digits } from "../numbers.js";
 import { select } from "../parts/fields.js";
 import { decisions, downloadPublic, repeatLines, files } from "../parts/release_files.js";
-import { getSelectedRuns } from "../parts/run_table.js";
+import { getSelectedRuns, unknownRun } from "../parts/run_table.js";
 import { button, disclosure, nextStep, stepHead, nothingOpen, section, verdict } from "../parts/sections.js";
 import { app, go, query } from "../store.js";
 
@@ -37,6 +37,7 @@ export function releaseStep() {
       chooser(session, run),
       downloadPublic(run),
     ]),
+    unknownRun(),
     run.stale ? h("p", { class: "alarm" }, "The table is now read with other options: run again.") : null,
     listWarnings(facts),
     h(
