@@ -111,11 +111,11 @@ def judge(table: Mapping[str, Fields], certificate: Mapping[str, Any]) -> dict[s
     quasi = [name for name, column in columns.items() if column["role"] == "quasi-identifier" and "of" not in column]
     confidential = [name for name, column in columns.items() if column["role"] == "confidential"]
     sizes, spreads, distances = [len(rows) for rows in group_rows(table, quasi)], {}, {}
+    table = {**table, **{name: rank_values(table[name], columns[name]) for name in confidential}}  # 1 and 1.0 are one
     for name in confidential:
-        values = rank_values(table[name], columns[name])
         known = [*quasi, *(other for other in confidential if certificate["joint"] and other != name)]
-        spreads[name] = [Counter(values[row] for row in rows) for rows in group_rows(table, known)]
-        distances[name] = list(map(make_distance(values, columns[name]), spreads[name]))
+        spreads[name] = [Counter(table[name][row] for row in rows) for rows in group_rows(table, known)]
+        distances[name] = list(map(make_distance(table[name], columns[name]), spreads[name]))
     figures = {
         "k": min(sizes, default=0),
         "l": {name: min(map(len, spreads[name]), default=0) for name in confidential},
@@ -236,8 +236,8 @@ def check_people(
     sizes = [len({table[unit][row] for row in rows}) for rows in classes]
     if column is None:
         return check_promise(promise, sizes, {}, {})
-    name, values = column["name"], rank_values(table[column["name"]], column)
-    held = [Counter(value for _, value in {(table[unit][row], values[row]) for row in rows}) for rows in classes]
+    name = column["name"]
+    held = [Counter(value for _, value in {(table[unit][row], table[name][row]) for row in rows}) for rows in classes]
     everyone = [value for each in held for value in each.elements()]
     distances = list(map(make_distance(everyone, column), held)) if promise["model"] == "TCloseness" else []
     return check_promise(promise, sizes, {name: held}, {name: distances})

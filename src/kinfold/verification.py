@@ -25,7 +25,6 @@ from kinfold.tables.tally import (
     JOINT_PEOPLE_WORDS,
     PEOPLE_WORDS,
     Scopes,
-    Spread,
     Tally,
     encode_values,
     is_null,
@@ -66,10 +65,37 @@ def _count_tallies(engine: TallyEngine, frame: Any, terms: Terms) -> tuple[Tally
         tally = engine.tally(frame, by, {c.name: c.reading for c in columns})
         return replace(tally, spreads={c.name: c.sort_spread(tally.spreads[c.name]) for c in columns})
 
-    names = _confidential_names(terms)
-    known = {c.name: [*terms.quasi, *(n for n in names if n != c.name)] for c in terms.confidential if terms.joint}
-    joint = {c.name: count(known[c.name], [c]) for c in terms.confidential if c.name in known}
+    values = _number_joint_values(engine, frame, terms)
+    known = {name: [*terms.quasi, *(other for other in values if other != name)] for name in values}
+    joint = {c.name: _merge_equal_parts(count(known[c.name], [c]), values) for c in terms.confidential if values}
     return count(terms.quasi, terms.confidential), joint
+
+
+def _number_joint_values(engine: TallyEngine, frame: Any, terms: Terms) -> dict[str, dict[Any, int]]:
+    """Return the number of the value that each text of a confidential column has, for joint promises: 1 is 1.0."""
+    numbers = {}
+    for column in terms.confidential if terms.joint else ():
+        tally = engine.tally(frame, [column.name], {column.name: column.reading})
+        spread, texts = tally.spreads[column.name], tally.keys[column.name]
+        numbers[column.name] = dict(zip(texts[spread.group].tolist(), spread.code.tolist(), strict=True))
+    return numbers
+
+
+def _merge_equal_parts(tally: Tally, values: Mapping[str, Mapping[Any, int]]) -> Tally:
+    """Return a tally by quasi-identifiers and confidential columns in which texts with one value are one."""
+    parts = _number_keys(tally, [*tally.keys], values)
+    return tally if len(np.unique(parts)) == len(tally) else tally.merge(parts, {})
+
+
+def _number_keys(tally: Tally, names: Sequence[str], values: Mapping[str, Mapping[Any, int]]) -> NDArray[np.int64]:
+    """Number the classes of a tally by some of its keys: by the numbers of their values, else by their texts."""
+    codes = [
+        np.array([values[name][text] for text in tally.keys[name].tolist()], np.int64)
+        if name in values
+        else encode_values(tally.keys[name])[1]
+        for name in names
+    ]
+    return split_classes(np.zeros(len(tally), np.int64), codes)[0]
 
 
 def judge(tally: Tally, joint: Mapping[str, Tally], terms: Terms) -> Verdict:
@@ -107,14 +133,16 @@ def _judge_released_people(engine: TallyEngine, frame: Any, terms: Terms) -> Ite
     if unit is None:
         return
 
+    values = _number_joint_values(engine, frame, terms)
+
     def count(by: Sequence[str], columns: Sequence[ConfidentialColumn]) -> Tally:
         tally = engine.tally(frame, [*by, unit], {c.name: c.reading for c in columns})
-        return _count_once(tally, by, {c.name: c.sort_spread(tally.spreads[c.name]) for c in columns})
+        tally = replace(tally, spreads={c.name: c.sort_spread(tally.spreads[c.name]) for c in columns})
+        return _count_once(tally, _number_keys(tally, by, values), unit)
 
-    names = _confidential_names(terms)
+    known = {name: [*terms.quasi, *(other for other in values if other != name)] for name in values}
     whole = count(terms.quasi, terms.confidential)
-    known = {c.name: [*terms.quasi, *(n for n in names if n != c.name)] for c in terms.confidential if terms.joint}
-    joint = {c.name: count(known[c.name], [c]) for c in terms.confidential if c.name in known}
+    joint = {c.name: count(known[c.name], [c]) for c in terms.confidential if values}
     for model in terms.models:
         finding = model.check(whole)
         yield replace(finding, promise=f"{finding.promise}, {PEOPLE_WORDS}")
@@ -179,7 +207,8 @@ def judge_households(sizes: NDArray[np.int64], k: int) -> Finding:
 def _judge_released_households(engine: TallyEngine, frame: Any, terms: Terms) -> Iterator[Finding]:
     household = terms.released_household
     if household is not None and household.k is not None:
-        pairs = _count_once(engine.tally(frame, [*terms.quasi, household.column], {}), terms.quasi, {})
+        tally = engine.tally(frame, [*terms.quasi, household.column], {})
+        pairs = _count_once(tally, _number_keys(tally, terms.quasi, {}), household.column)
         yield judge_households(pairs.sizes, household.k)
 
 
@@ -200,12 +229,12 @@ def describe_split(name: str, more: int) -> list[Problem]:
     return [Problem(what, "do not release this file")] if more else []
 
 
-def _count_once(tally: Tally, by: Sequence[str], spreads: Mapping[str, Spread]) -> Tally:
-    """Return a tally by columns and the person as one by the columns: a person counts once, and once for each value."""
-    codes = [encode_values(tally.keys[name])[1] for name in by]
-    classes = split_classes(np.zeros(len(tally), np.int64), codes)[0]
-    once = {name: replace(spread, count=np.ones_like(spread.count)) for name, spread in spreads.items()}
-    return Tally({}, np.ones_like(tally.sizes), once).merge(classes, {})
+def _count_once(tally: Tally, classes: NDArray[np.int64], unit: str) -> Tally:
+    """Return a tally that has people among its keys as one of classes: each counts once, and once for each value."""
+    owner, group = split_classes(classes, [encode_values(tally.keys[unit])[1]])
+    people = tally.merge(owner, {})
+    once = {name: replace(spread, count=np.ones_like(spread.count)) for name, spread in people.spreads.items()}
+    return Tally({}, np.ones_like(people.sizes), once).merge(group, {})
 
 
 def _confidential_names(terms: Terms) -> tuple[str, ...]:

@@ -204,6 +204,23 @@ def test_people_are_sampled_with_all_their_rows(tmp_path: Path, monkeypatch: pyt
     assert result["sampled"] % 3 == 0
 
 
+@pytest.mark.parametrize("method", ["mdav", "lattice"])  # which counts rows, but not if the rows of a person are one
+def test_the_classes_of_people_together_are_of_people(method: str, tmp_path: Path) -> None:
+    lines = [f"{i // 3},{20 + i // 3 % 40},{'mf'[i // 3 % 2]},{i % 5}" for i in range(180)]
+    table = text(tmp_path, "table.csv", "\n".join(["job,age,sex,income", *lines, ""]))
+    keys = ("--set", "privacy.unit=job", "--set", "method.people=together", "--method", method, "--identifier", "job")
+    keys += ("--set", "columns.age.hierarchy={intervals=[5,20,40]}") if method == "lattice" else ()
+    asked = ("anonymize", table, "--quasi", "age,sex", "--confidential", "income", "-k", 4, *keys)
+    expected = run(*asked, "--dry-run", "--json").ok().json
+    made = run(*asked, "--out", tmp_path / "out", "--json").ok().json
+    assert (expected["records"], expected["sampled"]) == (180, 180)
+    assert expected["overall"] == pytest.approx(made["loss"]["overall"])
+
+
+def test_a_release_after_earlier_ones_has_no_dry_run(tmp_path: Path) -> None:
+    run(*desk(tmp_path), "--dry-run", "--after", tmp_path).fails(2, "--dry-run cannot say", "leave out --after")
+
+
 def test_a_change_that_is_not_possible_is_reported(tmp_path: Path) -> None:
     ran = run(*desk(tmp_path, POLICY.replace("k = 5", "k = 3"), rows=8), "--dry-run").ok()
     assert "not possible: k = 10: " in ran.out

@@ -71,6 +71,18 @@ def test_what_is_the_same_has_one_line(desk: Path) -> None:
     assert run("diff", desk / "a", desk / "a").ok().out == "the releases do not differ\n"
 
 
+AUDITS = ("{", "[]", '{"measures": 5}', '{"measures": {"risk": 5, "loss": {}, "suppressed": 1}}')
+
+
+@pytest.mark.parametrize("audit", [*AUDITS, '{"measures": {"risk": {}, "loss": {"by_column": 5}, "suppressed": 1}}'])
+def test_an_audit_of_another_shape_counts_as_none(desk: Path, audit: str, tmp_path: Path) -> None:
+    copy = shutil.copytree(desk / "b", tmp_path / "copy")
+    (copy / "internal" / "audit.json").write_text(audit, "utf-8")
+    found = run("diff", desk / "a", copy, "--json").ok().json
+    assert found["loss"]["overall"]["b"] is None
+    assert "has no internal/audit.json" in found["notes"][0]
+
+
 @pytest.mark.parametrize(
     ("other", "code", "words"),
     [

@@ -1,6 +1,7 @@
 """Every option of `[privacy]` with every other: what is certified is what its definition says, counted plainly."""
 
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -110,6 +111,24 @@ def test_what_is_certified_is_what_the_definitions_say(options: tuple[str, ...])
         assert all(each.holds for each in (*release.verdict.findings, *release.verdict.people))
     tally_up("combinations of promises", made)
     assert made
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+@pytest.mark.parametrize("seed", range(cases(2, 30)))
+def test_joint_parts_share_values_however_they_are_written(seed: int, form: str, tmp_path: Path) -> None:
+    """To whoever knows that a wage is 1, it makes no difference whether a row has 1, 1.0 or +1."""
+    table, chance = visits(seed, 120), np.random.default_rng(seed)
+    written = {1: ["1", "1.0", "+1"], 2: ["2", "2.00"]}
+    table.assign(wage=[chance.choice(written[wage]) for wage in table.wage]).to_csv(tmp_path / "t.csv", index=False)
+    asked = {"l": 1.2, "l_kind": "entropy", "t": 0.9, "beta": 9.0, "unit": "pid", "joint": True}
+    output = {"output": {"surrogate": True, "format": form}}
+    kinfold.anonymize(tmp_path / "t.csv", policy(asked, "mdav") | output).save(tmp_path / "out")
+    file = tmp_path / "out" / "public" / f"release.{form}"
+    released = pd.read_csv(file, dtype=str) if form == "csv" else pd.read_parquet(file)
+    rows = released.assign(wage=released.wage.astype(float)).to_dict("records")
+    verdict = kinfold.verify(tmp_path / "out", twice=True)
+    certified = {_place(each): each.found for each in (*verdict.findings, *verdict.people)}
+    assert certified == pytest.approx(promises.found(rows, ["age", "town"], KINDS, asked))
 
 
 @pytest.mark.parametrize("method", sorted({*GENERALIZERS} - {*BY_RECORD}))

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import kinfold
 from command import run
@@ -178,6 +180,27 @@ def test_the_command_compares_and_follows_releases(tmp_path: Path) -> None:
     run("anonymize", table, *options, *unit, *after, "--engine", "spark", *out).fails(2, "in one place")
     run("verify", tmp_path / "april", "--with", tmp_path / "none").fails(3, "no certificate")
     run("verify", table, "--set", "privacy.k=3", "--with", tmp_path / "march").fails(2)
+
+
+WRONG = {
+    "types": {"person": [1, 2], "class": ["a", "b"]},
+    "a missing class": {"person": ["a", None], "class": [1, None]},
+    "fractions": {"person": ["a", "b"], "class": [0.5, 1.0]},
+    "values": {"person": ["a", "b"], "class": [0, 1], "value of ill": [1, 2]},
+    "no class": {"person": ["a", "b"]},
+}
+
+
+def test_files_of_an_earlier_release_that_were_changed_are_refused(tmp_path: Path) -> None:
+    for name in ("march", "april"):
+        kinfold.anonymize(clinic(1, 40), policy()).save(tmp_path / name)
+    for columns in WRONG.values():
+        parquet.write_table(pa.table(columns), tmp_path / "march" / "internal" / "people.parquet")
+        with pytest.raises(kinfold.DataError, match="cannot be read"):
+            kinfold.anonymize(clinic(1, 40), policy(), after=[tmp_path / "march"])
+    shutil.rmtree(tmp_path / "march" / "internal")
+    (tmp_path / "march" / "public" / "release.csv").write_text("a\n1\n", "utf-8")
+    run("verify", tmp_path / "april", "--with", tmp_path / "march").fails(5, "was changed after its certificate")
 
 
 def test_too_few_people_who_can_be_placed_are_refused(tmp_path: Path) -> None:

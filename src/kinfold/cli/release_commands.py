@@ -105,6 +105,9 @@ def anonymize(
         table = parse_table_address(into) if into is not None else None
         if table is not None:
             check_target(table, force=force)
+        if dry_run and after:
+            what = "--dry-run cannot say what a release after earlier ones costs: their classes are not of the sample"
+            raise PolicyError(what, fix="leave out --after, or --dry-run")
         if out_ is None or dry_run:
             _advise(data, request, bar, json=json)
             return

@@ -25,10 +25,9 @@ from kinfold.measures.formulas.numeric_loss import mean_loss
 from kinfold.measures.loss import measure_column_loss, restore_original_values
 from kinfold.measures.pairing import encode_quasi, pair_tables
 from kinfold.methods.blocks.cutting import choose_block_size
-from kinfold.methods.blocks.pool import limit_threads
-from kinfold.methods.generalization import estimate_generalization_seconds, generalize
-from kinfold.methods.microaggregation import microaggregate
-from kinfold.methods.plan import Task, choose_method, estimate_partition_seconds, find_unmet_needs
+from kinfold.methods.generalization import estimate_generalization_seconds
+from kinfold.methods.people import reduce_to_people
+from kinfold.methods.plan import Task, choose_method, estimate_partition_seconds, find_unmet_needs, plan
 from kinfold.pipeline import MISSING_TEXTS, bind_table, open_engine, resolve_source
 from kinfold.policy.events import link_tables
 from kinfold.policy.model import Policy
@@ -100,7 +99,7 @@ def advise(source: Any, policy: Policy, progress: Progress = no_progress) -> Adv
         original = engine.read(rows, MISSING_TEXTS, policy.form)
         table = bind_table(engine, original, policy)[2]
         read_seconds = time.perf_counter() - started
-        task = Task(table.policy, table.terms.models, table)
+        task, records = _reduce(Task(table.policy, table.terms.models, table), table), table.policy.rows
         method, reason = choose_method(task)
         if problems := find_unmet_needs(method, task):
             raise PolicyError(problems)
@@ -111,21 +110,21 @@ def advise(source: Any, policy: Policy, progress: Progress = no_progress) -> Adv
         try:
             in_sample = sample.measure(policy)
         except Unreachable as error:
-            if sample.rows == task.records:
+            if sample.rows == records:
                 raise
             what = f"on a sample of {sample.rows:,} records: {error.problems[0].what}"
             raise Unreachable(what, fix="run without --dry-run: the whole table may allow it") from None
         trial_seconds = time.perf_counter() - began
-        block = choose_block_size(method, task).records or task.records
-        trend = _find_trend(sample, policy, in_sample, min(block, task.records))
+        block = choose_block_size(method, task).records or records
+        trend = _find_trend(sample, policy, in_sample, min(block, records))
         trials = tuple(_run_trials(sample, policy, in_sample, trend, progress))
     expected = {name: in_sample[name] * trend[name] for name in in_sample}
     lost = dict(sorted(expected.items(), key=lambda each: -each[1]))
     overall, others = _average(expected, next(iter(lost)))
-    total = seconds + READINGS * read_seconds + CHECKS * trial_seconds * task.records / sample.rows
+    total = seconds + READINGS * read_seconds + CHECKS * trial_seconds * records / sample.rows
     refined = method.family == "partition" and policy.method.refinement_limits == (None, None)
     cost = (round(seconds, 3), round(total, 3), refined, overall, others, lost, mean_loss([*in_sample.values()]))
-    return Advice(task.records, sample.rows, method.name, reason, *cost, trials)
+    return Advice(records, sample.rows, method.name, reason, *cost, trials)
 
 
 def _find_trend(sample: _Sample, policy: Policy, lost: Mapping[str, float], records: int) -> dict[str, float]:
@@ -164,10 +163,10 @@ class _Sample:
         engine = self.engine
         prepared, schema, table = bind_table(engine, self.frame, policy)
         task = Task(table.policy, table.terms.models, table, run_jobs=engine.map_blocks)
-        method, reason = choose_method(replace(task, policy=replace(table.policy, rows=self.table.policy.rows)))
-        run = generalize if method.family == "generalize" else microaggregate
-        with limit_threads(policy.engine.threads):
-            planned = run(_shorten(task, method), method, reason)
+        reduced = _reduce(task, table)
+        if reduced is task:  # of rows, as many as the whole table has
+            reduced = replace(task, policy=replace(table.policy, rows=self.table.policy.rows))
+        planned = plan(_shorten(task, choose_method(reduced)[0]))
         released = engine.apply(prepared.frame, planned.recoding, schema)
         tables = pair_tables(table, self.frame, released, planned.recoding)
         attributes = encode_quasi(table, tables)
@@ -175,11 +174,17 @@ class _Sample:
         return {column.name: measure_column_loss(column, pair.weight).lost for column in pair.columns}
 
 
+def _reduce(task: Task, table: Table) -> Task:
+    """Return the task whose records form classes: people, if the rows of a person are recoded together."""
+    return task if task.method.people is None else reduce_to_people(task, table)
+
+
 def _shorten(task: Task, method: Declaration) -> Task:
-    """Return the task without refinement and proofs, and with a short search."""
+    """Return the task by a method, without refinement and proofs, and with a short search."""
     steps = SEARCH_STEPS if method.family == "generalize" else None
     limits = {"refine": None if steps else 0.0, "refine_steps": steps, "prove": 0.0}
-    request = task.policy.request.model_copy(update={"method": task.method.model_copy(update=limits)})
+    chosen = {"name": method.name, "several_starts": task.method.uses_several_starts}
+    request = task.policy.request.model_copy(update={"method": task.method.model_copy(update=chosen | limits)})
     return replace(task, policy=replace(task.policy, request=request))
 
 

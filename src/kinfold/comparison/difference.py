@@ -123,8 +123,9 @@ def _read_measures(folder: Path) -> Mapping[str, Any]:
     file = find_public_folder(folder).resolve().parent / "internal" / "audit.json"
     try:
         measures = json.loads(file.read_text(encoding="utf-8"))["measures"] if file.is_file() else {}
-        return measures if {"risk", "loss", "suppressed"} <= {*measures} else {}
-    except (OSError, ValueError, LookupError, TypeError):
+        sections = [measures["risk"], measures["loss"], measures["loss"].get("by_column") or {}] if measures else []
+        return measures if all(isinstance(each, dict) for each in sections) and "suppressed" in measures else {}
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return {}
 
 

@@ -235,7 +235,7 @@ def build_scopes(engine: Engine, frame: Any, terms: Terms, person: NDArray[np.in
     if person is None and not terms.joint:
         return None
     columns = {name: encode_values(values) for name, values in collect_confidential(engine, frame, terms).items()}
-    return Scopes(columns, person, {name: number_texts(engine, frame, name) for name in columns if terms.joint})
+    return Scopes(columns, person, {name: code for name, (_, code) in columns.items() if terms.joint})
 
 
 def list_texts(engine: Engine, frame: Any, name: str) -> NDArray[Any]:

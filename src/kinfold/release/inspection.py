@@ -58,7 +58,7 @@ def check_folder(
     from kinfold.tables.resources import Resources
 
     public = find_public_folder(folder)
-    certificate = _read_checked_certificate(public)
+    certificate = read_checked_certificate(public)
     source, form = find_released(public, certificate), read_form(certificate.content["release"])
     with DuckDB(Resources().for_sources(source)) as engine:
         frame = engine.read(source, form=form)
@@ -83,7 +83,7 @@ def check_folder(
 
 def check_frame(public: Path, engine: Engine, frame: Any, *, twice: bool) -> Verdict:
     """Verify a release whose file is read already, as its recipient does; people are not checked."""
-    return _check_rows(public, _read_checked_certificate(public), engine, frame, twice=twice)
+    return _check_rows(public, read_checked_certificate(public), engine, frame, twice=twice)
 
 
 def _check_rows(public: Path, certificate: Certificate, engine: Engine, frame: Any, *, twice: bool) -> Verdict:
@@ -202,7 +202,7 @@ def read_certificate(public: Path) -> Certificate:
     return certificate
 
 
-def _read_checked_certificate(public: Path) -> Certificate:
+def read_checked_certificate(public: Path) -> Certificate:
     """Read the certificate of a public folder; raise unless the folder holds the files that it lists, unchanged."""
     certificate = read_certificate(public)
     content = certificate.content

@@ -28,7 +28,12 @@ from kinfold.models.verdict import JointDisclosure
 from kinfold.policy.model import Policy
 from kinfold.policy.table import Table
 from kinfold.release.certificate import read_form, read_terms
-from kinfold.release.inspection import find_public_folder, find_released, read_certificate
+from kinfold.release.inspection import (
+    find_public_folder,
+    find_released,
+    read_certificate,
+    read_checked_certificate,
+)
 from kinfold.release.release import Release
 from kinfold.tables import frames
 from kinfold.tables.engine import Engine
@@ -135,7 +140,7 @@ def read_people(folder: Path) -> ReleasedPeople | None:
     if not file.is_file():
         return None
     try:
-        table = parquet.ParquetFile(file).read()
+        table = _require_people(parquet.ParquetFile(file).read())
         person, label = (table.column(name).to_numpy(zero_copy_only=False) for name in (PERSON, CLASS))
         names = [name for name in table.column_names if name.startswith(VALUE_PREFIX)]
         values = {name.removeprefix(VALUE_PREFIX): _normalize(table.column(name).to_pylist()) for name in names}
@@ -143,6 +148,17 @@ def read_people(folder: Path) -> ReleasedPeople | None:
         raise DataError(f"'{file}' cannot be read", fix="make the earlier release again") from None
     checksum = read_certificate(find_public_folder(folder)).content["release"]["sha256"]
     return ReleasedPeople(folder.name, checksum, person, label.astype(np.int64), values)
+
+
+def _require_people(table: pa.Table) -> pa.Table:
+    """Return a table of people; raise if it has other types, or if a person or a class is missing."""
+    person, label = table.column(PERSON), table.column(CLASS)
+    texts = [person, *(table.column(name) for name in table.column_names if name.startswith(VALUE_PREFIX))]
+    if not (pa.types.is_integer(label.type) and all(t.type in (pa.string(), pa.null()) for t in texts)):
+        raise ValueError("other types")
+    if person.null_count or label.null_count:
+        raise ValueError("missing values")
+    return table
 
 
 def read_surrogates(folder: Path) -> ReleasedPeople | None:
@@ -223,7 +239,8 @@ def check_after(release: Release, earlier: Sequence[ReleasedPeople]) -> Release:
 
 def compare_releases(new: Path, earlier: Sequence[Path]) -> JointDisclosure:
     """Return what a release discloses together with earlier releases of the same people."""
-    k = min(read_certificate(find_public_folder(folder)).content["found"]["k"] for folder in (new, *earlier))
+    certificates = [read_checked_certificate(find_public_folder(folder)) for folder in (new, *earlier)]
+    k = min(certificate.content["found"]["k"] for certificate in certificates)
     tables = [table for folder in (new, *earlier) if (table := read_people(folder)) is not None]
     if len(tables) <= len(earlier):
         tables = [table for folder in (new, *earlier) if (table := read_surrogates(folder)) is not None]

@@ -177,7 +177,7 @@ class Scopes:
 
         people          a person counts once in a class, and once for each of their values in it: the size of the class
                         is the number of its people, and its spreads count pairs of a person and a value
-        joint           the rows of a class with equal texts in every other confidential column
+        joint           the rows of a class with equal values in every other confidential column
         joint people    a person counts once in each such part with one of their rows, and once for each value in it
 
     None of them implies another: a person in two parts of a class counts in both, and once in the class.
@@ -193,7 +193,7 @@ class Scopes:
 
     columns: Mapping[str, tuple[Values, Ints]]  # distinct values in order, and the code of each row
     person: Ints | None = None  # the person of each row
-    joint_codes: Mapping[str, Ints] = field(default_factory=dict)  # joint promises: the code of each row's text
+    joint_codes: Mapping[str, Ints] = field(default_factory=dict)  # joint promises: the code of each row's value
 
     def take(self, rows: NDArray[np.intp]) -> Scopes:
         """Return the scopes of some of the rows."""
