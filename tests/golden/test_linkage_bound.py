@@ -47,6 +47,8 @@ def test_of_the_first_records_of_adult_at_most_one_in_five_is_linked(tmp_path: P
 
 
 @pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.trust("golden figures")
 def test_of_all_of_adult_at_most_one_in_five_is_linked(tmp_path: Path) -> None:
     check(attacked(tmp_path, None))
 

@@ -342,8 +342,10 @@ def test_a_disk_that_becomes_read_only_meanwhile(
 @pytest.mark.parametrize(
     ("kind", "most"),
     [
-        *((resource.RLIMIT_FSIZE, size) for size in (0, 500, 5_000, 15_000)),
-        *((resource.RLIMIT_AS, megabytes << 20) for megabytes in (150, 300, 450, 700, 1000, 1400)),
+        *((resource.RLIMIT_FSIZE, size) for size in (0, 5_000, 15_000)),
+        *((resource.RLIMIT_AS, megabytes << 20) for megabytes in (150, 450, 1400)),
+        *(pytest.param(resource.RLIMIT_AS, megabytes << 20, marks=pytest.mark.long) for megabytes in (300, 700, 1000)),
+        pytest.param(resource.RLIMIT_FSIZE, 500, marks=pytest.mark.long),
     ],
 )
 def test_files_that_may_not_grow_and_too_little_memory(desk: Path, kind: int, most: int) -> None:

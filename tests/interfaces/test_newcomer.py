@@ -48,7 +48,10 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the package, of its documentation and of what the tests draw, with one method more."""
     folder = tmp_path_factory.mktemp("house")
     leave = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(Path(kinfold.__file__).parent, folder / "src" / "kinfold", ignore=leave)
+    package = Path(kinfold.__file__).parent
+    leave_kernels = shutil.ignore_patterns("__pycache__", "kernels")
+    shutil.copytree(package, folder / "src" / "kinfold", ignore=leave_kernels)
+    (folder / "src" / "kinfold" / "kernels").symlink_to(package / "kernels")  # with their machine code
     for part in ("docs/methods", "tools", "tests/battery"):
         shutil.copytree(ROOT / part, folder / part, ignore=leave)
     (folder / "src" / "kinfold" / "methods" / "partition" / "toy.py").write_text(TOY)

@@ -101,7 +101,7 @@ def wide(columns: int) -> str:
     ("form", "columns"),
     [
         ("csv", 2_000),
-        ("parquet", 2_000),
+        ("parquet", 1_000),
         pytest.param("csv", 10_000, marks=[pytest.mark.long, pytest.mark.trust("wide tables")]),
     ],
 )
@@ -192,9 +192,8 @@ DEEP = {
     "header": "[a" + ".a" * 100_000 + "]",
     "quoted dots": '"a"' + '."a"' * 100_000 + " = 1",
     "digits": "[privacy]\nk = " + "1" * 10_000,
-    "columns": "[privacy]\nk = 2\n" + "".join(f'[columns.c{i}]\nrole = "quasi"\n' for i in range(10_000)),
-    "wrong columns": "[privacy]\nk = 2\n"
-    + "".join(f'[columns.c{i}]\nrole = "quosi"\nage = 1\n' for i in range(10_000)),
+    "columns": "[privacy]\nk = 2\n" + "".join(f'[columns.c{i}]\nrole = "quasi"\n' for i in range(3_000)),
+    "wrong columns": "[privacy]\nk = 2\n" + "".join(f'[columns.c{i}]\nrole = "quosi"\nage = 1\n' for i in range(3_000)),
 }
 
 

@@ -109,7 +109,7 @@ def test_a_statistician_accepts_what_the_starter_policy_releases(name: str, plan
     if planted:
         separator = ";" if name.startswith("adult") else ","
         data = tmp_path / "planted.csv"
-        original = pl.read_csv(found(name), separator=separator, infer_schema=False, n_rows=5_000)
+        original = pl.read_csv(found(name), separator=separator, infer_schema=False, n_rows=2_000)
         with_nulls(original).write_csv(data, separator=separator)
     policy, after = released(data, tmp_path)
     accept(table(data), after, policy)

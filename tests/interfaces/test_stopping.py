@@ -63,8 +63,14 @@ def told(command: Command) -> list[str]:
 @pytest.mark.parametrize(
     ("number", "how"),
     [
-        *((signal.SIGTERM, how) for how in ("python", "c", "kernel", "database", "arrow", "threads")),
-        *((number, how) for number in (signal.SIGINT, signal.SIGHUP) for how in ("kernel", "database")),
+        *((signal.SIGTERM, how) for how in ("python", "c", "kernel", "threads")),
+        *((signal.SIGINT, "database"), (signal.SIGHUP, "arrow")),
+        *(
+            pytest.param(number, how, marks=pytest.mark.long)
+            for number in SIGNALS
+            for how in ("kernel", "database")
+            if (number, how) not in ((signal.SIGTERM, "kernel"), (signal.SIGINT, "database"))
+        ),
     ],
 )
 def test_a_signal_ends_a_run_whatever_it_is_doing_with_its_code(desk: Path, number: signal.Signals, how: str) -> None:

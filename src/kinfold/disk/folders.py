@@ -31,6 +31,7 @@ The command registers a callback in a process of its own. A library user does no
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]
 import contextlib
 import ctypes
 import errno
@@ -348,14 +349,15 @@ def defer_signals(on_signal: Callable[[], object] | None = None) -> Iterator[Non
         if on_signal is not None:
             on_signal()
 
-    handlers: dict[int, Any] = {number: signal.getsignal(number) for number in DEFERRED_SIGNALS}
+    # The functions of `signal` convert to enums, which takes longer than a small query.
+    handlers: dict[int, Any] = {number: _signal.getsignal(number) for number in DEFERRED_SIGNALS}
     handlers = {number: handler for number, handler in handlers.items() if callable(handler)}
     try:
         for number in handlers:
-            signal.signal(number, defer)
+            _signal.signal(number, defer)
         yield
     finally:
         for number, handler in handlers.items():
-            signal.signal(number, handler)
+            _signal.signal(number, handler)
         for number, frame in pending[:1]:
             handlers[number](number, frame)

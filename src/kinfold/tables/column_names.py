@@ -24,7 +24,7 @@ import tomllib
 import unicodedata
 from collections.abc import Collection, Sequence
 from enum import StrEnum
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -246,6 +246,7 @@ SENSITIVE_HINTS = (*SPECIAL_HINTS, Hint.MONEY)
 IDENTIFYING_HINTS = (Hint.NUMBER, Hint.PERSON, Hint.STAFF)
 
 
+@lru_cache(maxsize=10_000)  # names; a profile asks several times about each
 def find_hints(name: str) -> frozenset[Hint]:
     """Return what a name hints at.
 
