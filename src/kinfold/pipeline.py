@@ -411,6 +411,11 @@ def open_detected(
             detection = detect_form(schema, engine.profile(first, list(schema)), form)
         if detection.form != form:
             frame = engine.read(rows, MISSING_TEXTS, detection.form)
+            used = {column.date_format for column in engine.schema(frame)}
+            dates = tuple(each for each in detection.form.dates if each in used or each in form.dates)
+            if dates != detection.form.dates:  # digits like dates are numbers in a frame
+                detection = detection._replace(form=replace(detection.form, dates=dates))
+                frame = engine.read(rows, MISSING_TEXTS, detection.form)
         yield engine, frame, describe_readings(schema, engine.schema(frame), declared, detection)
 
 

@@ -1,7 +1,8 @@
-"""Tables of classes that failed in examinations by others: numbers of people by form, event dates, flags, staff."""
+"""Tables of classes that failed in examinations by others: numbers of people by form, event dates, flags, staff ..."""
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from proposals.tables import (
     CONFIDENTIAL,
     ID,
     QUASI,
+    REMOVE,
     SINGLE_ROLES,
     Columns,
     ProposalTable,
@@ -86,4 +88,87 @@ def families(name: str) -> ProposalTable:
     return build(name, columns, SINGLE_ROLES | {"hid": ID, "ethnicity": QUASI}, household="hid")
 
 
-FAMILIES = [(numbered, [*NUMBERS]), (events, ["events"]), (answers, ["answers"]), (families, ["families"])]
+def own_places(name: str) -> ProposalTable:
+    """Visits of patients, each with a post code of their own: that does not make their numbers those of places."""
+    rng = seed(name)
+    who = np.repeat(np.arange(150), rng.integers(1, 7, 150))
+    codes_of = {"zip": [f"{62_600 + i % 60}-{1000 + i * 37}" for i in range(150)], "sex": codes(rng, 150, ["F", "M"])}
+    columns = {"MRN": who * 37 + 440_000} | {key: [values[i] for i in who] for key, values in codes_of.items()}
+    columns |= {"charge": np.round(rng.lognormal(7, 1, len(who)), 2)}
+    return build(name, columns, {"MRN": ID, "zip": QUASI, "sex": QUASI, "charge": CONFIDENTIAL}, unit="MRN")
+
+
+def unnamed(name: str) -> ProposalTable:
+    """Rows of people with numbers and facts without names: what one column determines says that it numbers somebody."""
+    rng = seed(name)
+    who = np.repeat(np.arange(160), rng.integers(1, 6, 160))
+    facts = {
+        "v1": rng.permutation(480)[:160] + 7100,
+        "v2": rng.integers(1932, 2006, 160),
+        "v3": rng.integers(1, 3, 160),
+    }
+    facts |= {"v7": rng.integers(10_115, 10_200, 160)}
+    columns: Columns = {key: values[who] for key, values in facts.items()}
+    columns |= {"v4": codes(rng, len(who), ["I10", "E119", "J45", "F321", "C509", "N18"])}
+    columns |= {"v6": np.round(rng.lognormal(6, 1, len(who)), 2)}
+    return build(name, columns, {"v1": ID, "v2": QUASI, "v4": CONFIDENTIAL, "v6": CONFIDENTIAL}, unit="v1")
+
+
+def waves(name: str) -> ProposalTable:
+    """People in several years: weights, one of them the same in all years; a number that links their rows."""
+    rng = seed(name)
+    who = np.tile(np.arange(150), 3)
+    facts = {"yrbirth": rng.integers(1930, 1990, 150), "sexe": rng.integers(1, 3, 150)}
+    facts |= {"cciw": np.round(rng.lognormal(0, 0.5, 150), 5), "start": np.round(rng.lognormal(3, 1, 150), 3)}
+    facts["yrbirth"][:6] = -9_999_991
+    columns: Columns = {"mergeid": [f"DE-{i * 7919 % 99_991:06}" for i in who]}
+    columns |= {key: values[who] for key, values in facts.items()} | {"date": days(rng, len(who), span=900)}
+    columns |= {"pond_cal": np.round(rng.lognormal(7, 0.6, len(who)), 4)}
+    roles = {"mergeid": ID, "yrbirth": QUASI, "sexe": QUASI, "cciw": "weight", "pond_cal": "weight", "start": REMOVE}
+    truth = {"missing": {"yrbirth": ("-9999991",)}, "dependent": frozenset({"start"})}
+    return build(name, columns, roles | {"date": QUASI}, unit="mergeid", **truth)
+
+
+def followed(name: str) -> ProposalTable:
+    """Cases of a register: the days between two dates, of which half of the people have only one."""
+    rng = seed(name)
+    rows = 420
+    first, length, dead = days(rng, rows, span=3000), rng.integers(1, 3000, rows), rng.random(rows) < 0.45
+    last = [day + timedelta(days=int(n)) if d else None for day, n, d in zip(first, length, dead, strict=True)]
+    columns = single_rows(rng, rows) | {"DXDAT": first, "EXITDAT": last, "SURV": length}
+    roles = SINGLE_ROLES | {"DXDAT": QUASI, "EXITDAT": QUASI, "SURV": QUASI}
+    return build(name, columns, roles, dependent=frozenset({"SURV"}))
+
+
+def births(name: str) -> ProposalTable:
+    """Births: the weight of a newborn in grams is no sampling weight; letters of sex without a telling name."""
+    rng = seed(name)
+    rows = 480
+    columns: Columns = {"moeder_lft": rng.normal(31, 5, rows).astype(int), "g": codes(rng, rows, ["m", "v"])}
+    columns |= {"gewicht": rng.normal(3400, 500, rows).astype(int), "apgar5": rng.integers(5, 11, rows)}
+    columns |= {"pc4": rng.integers(1011, 1110, rows), "zwduur": rng.normal(39, 2, rows).astype(int)}
+    return build(name, columns, {"g": QUASI, "pc4": QUASI, "gewicht": CONFIDENTIAL})
+
+
+def plates(name: str) -> ProposalTable:
+    """Trips of devices: plates that look like British post codes, positions that look like weights, codes of towns."""
+    rng = seed(name)
+    who = np.repeat(np.arange(45), 12)
+    town = rng.integers(0, 5, len(who))
+    columns: Columns = {"device": [f"{i * 7919:012x}" for i in who], "sex": np.array(codes(rng, 45, ["f", "m"]))[who]}
+    columns |= {"lat": np.round(48 + rng.random(45), 6)[who], "lng": np.round(11 + rng.random(45), 6)[who]}
+    columns |= {"kz": [f"AB{i // 26 + 12}{chr(65 + i % 26)}C" for i in range(len(who))]}
+    columns |= {"Gemeinde": np.array([f"Ort {letter}" for letter in "abcde"])[town], "km": rng.gamma(3, 12, len(who))}
+    columns |= {"AGS": np.array(["09162000", "09184112", "09184120", "09175115", "05315000"])[town]}
+    roles = {"device": ID, "sex": QUASI, "lat": REMOVE, "lng": REMOVE, "kz": ID, "Gemeinde": QUASI, "AGS": QUASI}
+    return build(name, columns, roles | {"km": CONFIDENTIAL}, unit="device")
+
+
+AGAIN = (own_places, unnamed, waves, followed, births, plates)
+FAMILIES = [
+    (numbered, [*NUMBERS]),
+    (events, ["events"]),
+    (answers, ["answers"]),
+    (families, ["families"]),
+    *((maker, [maker.__name__.replace("_", " ")]) for maker in AGAIN),
+]

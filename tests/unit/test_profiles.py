@@ -120,7 +120,7 @@ METRES, DEGREES, SCORES = draw(2_683_000, 4000, 1), draw(47.4, 0.2, 6), draw(0, 
 @pytest.mark.parametrize("values", [METRES, DEGREES], ids=["metres", "degrees"])
 @pytest.mark.parametrize("name", ["breitengrad", "Längengrad", "easting", "xkoord", "coord_x", "utm_n", "latitud"])
 def test_coordinates_by_their_name(name: str, values: list[float]) -> None:
-    assert role(name, values) == Role.IDENTIFIER
+    assert role(name, values) == Role.REMOVE
 
 
 @pytest.mark.parametrize(

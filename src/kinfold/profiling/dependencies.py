@@ -10,7 +10,7 @@ person or household count for nothing: they agree in everything that is constant
     steps       rows sorted by a number: the other column changes rarely: a number and its bins
     order       rows sorted by a number are sorted by the other: a number and its logarithm, age and year of birth
     two         a number is a sum, difference, product or ratio of two others, or bins of one
-    near-key    most values occur in one household only, so that they link its members
+    near-key    most values occur in one household only, so that they link its members, or the rows of one person
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from kinfold.profiling.correlations import Correlations, Numbers
 from kinfold.tables.engine import Engine
 from kinfold.tables.schema import Column
 
 Codes: TypeAlias = NDArray[np.int64]  # -1: missing
-Numbers: TypeAlias = NDArray[np.float64]  # NaN: missing
 
-LINKS = "links the rows of"  # the phrase of a near-key
+LINKS = "links the rows of"  # the phrase of a near-key of households
+LINKS_EVENTS = "shows which rows have the same"  # and of people with several rows
 SAMPLED_ROWS = 20_000
 BLOCKS = 10
 MAX_COMPARED_ROWS = 3_000_000  # of a table whose columns are compared if the sample has too few equal values
@@ -43,9 +44,6 @@ MAX_UNEXPLAINED_AGES = 0.9  # the same for ages: those of a person differ by a f
 MIN_CORRELATION = 0.995  # of ranks
 RATIO_STEP = 0.002  # of the logarithm of ratios that count as equal
 MIN_RATIO_SHARE = 0.3  # of rows with the same ratio of two numbers
-MIN_DETERMINATION = 0.9995  # R² of a number as a combination of two others
-MIN_NEAR_DETERMINATION = 0.8  # with the mean in place of missing values; then R² is computed without them
-MAX_DETERMINATION_OF_ONE = 0.99  # R² by one of the two alone
 MAX_BINS = 30  # different values of a column that may be bins of a number
 MIN_NUMBERS = 10  # different values of a number that is tested for order
 MAX_CHANGES = 0.15  # share of rows at which possible bins change along a combination of two numbers
@@ -425,8 +423,8 @@ class _Tests:
         return any(each.is_combination(name, one, other) for each in self._correlations)
 
     @cached_property
-    def _correlations(self) -> tuple[_Correlations, _Correlations]:
-        return _Correlations(self._numbers, logs=False), _Correlations(self._numbers, logs=True)
+    def _correlations(self) -> tuple[Correlations, Correlations]:
+        return Correlations(self._numbers, logs=False), Correlations(self._numbers, logs=True)
 
 
 def _rank(values: Numbers) -> Numbers:
@@ -435,48 +433,18 @@ def _rank(values: Numbers) -> Numbers:
     return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[inverse], np.float64)
 
 
-class _Correlations:
-    """Numbers, or their logarithms, and their correlations with the mean in place of missing values."""
-
-    def __init__(self, numbers: Mapping[str, Numbers], *, logs: bool) -> None:
-        with np.errstate(all="ignore"):
-            self._values = np.array([np.log(each) if logs else each for each in numbers.values()])
-            self._values[~np.isfinite(self._values)] = np.nan
-            present = ~np.isnan(self._values)
-            mean = np.where(present, self._values, 0).sum(axis=1, keepdims=True) / present.sum(axis=1, keepdims=True)
-            self._near = np.nan_to_num(np.corrcoef(np.where(present, self._values, mean)))
-        self._at = {name: i for i, name in enumerate(numbers)}
-
-    def is_combination(self, name: str, one: str, other: str) -> bool:
-        """Whether a number is a linear combination of two others, and not of one of them alone."""
-        places = [self._at[each] for each in (name, one, other)]
-        if _compute_determination(self._near[np.ix_(places, places)]) < MIN_NEAR_DETERMINATION:
-            return False
-        columns = self._values[places]
-        kept = columns[:, ~np.isnan(columns).any(axis=0)]
-        if kept.shape[1] < MIN_EXPECTED or (kept.std(axis=1) <= 0).any():
-            return False
-        return _compute_determination(np.corrcoef(kept)) >= MIN_DETERMINATION
-
-
-def _compute_determination(r: Numbers) -> float:
-    """Return R² of the first number by two others, given all correlations; 0 if one of the two is enough."""
-    if max(r[0, 1] ** 2, r[0, 2] ** 2, r[1, 2] ** 2) > MAX_DETERMINATION_OF_ONE:
-        return 0.0
-    both = r[0, 1] ** 2 + r[0, 2] ** 2 - 2 * r[0, 1] * r[0, 2] * r[1, 2]
-    return float(both / (1 - r[1, 2] ** 2))
-
-
-def find_near_keys(sample: RowSample, names: Sequence[str], household: str) -> dict[str, ColumnDependency]:
-    """Return the columns that are the same for all members of a household, and for few others."""
-    groups = sample.codes[household]
+def find_near_keys(
+    sample: RowSample, names: Sequence[str], unit: str, *, people: bool = False
+) -> dict[str, ColumnDependency]:
+    """Return the columns that are the same for all members of a household, or rows of a person, and for few others."""
+    groups = sample.codes[unit]
     sizes = np.bincount(groups[groups >= 0])
-    tied = [name for name in names if _links_members(sample.codes[name], groups, sizes)]
-    return {name: ColumnDependency(name, (household,), LINKS) for name in tied}
+    tied = [name for name in names if _links_members(sample.codes[name], groups, sizes, few=not people)]
+    return {name: ColumnDependency(name, (unit,), LINKS_EVENTS if people else LINKS) for name in tied}
 
 
-def _links_members(codes: Codes, groups: Codes, sizes: Codes) -> bool:
-    """Whether many members of larger households have a value that occurs in their household only."""
+def _links_members(codes: Codes, groups: Codes, sizes: Codes, *, few: bool) -> bool:
+    """Whether many members of larger households have a value of their household only; with `few`, also if few do."""
     kept = (codes >= 0) & (groups >= 0)
     codes, groups = codes[kept], groups[kept]
     if not len(codes):
@@ -489,4 +457,4 @@ def _links_members(codes: Codes, groups: Codes, sizes: Codes) -> bool:
     members = sizes[groups] > 1
     share = (members & (first == last)[codes] & (counts[codes] > 1)).sum() / max(int(members.sum()), 1)
     own = (first == last)[counts > 1].mean() if (counts > 1).any() else 0.0  # of the values that repeat
-    return bool(share >= MIN_TIED_SHARE or (share >= MIN_TIED_SHARE_OF_OWN and own >= MIN_OWN_VALUES))
+    return bool(share >= MIN_TIED_SHARE or (few and share >= MIN_TIED_SHARE_OF_OWN and own >= MIN_OWN_VALUES))

@@ -47,11 +47,13 @@ MAX_UNEXPLAINED_BY_FACTS = 0.7  # of the expected differences in sex within equa
 DEVIATIONS_BY_FACTS = 3.0  # of the share that remains by chance, about one over the root of the expected differences
 ROWS_OF_MANY = 4  # times the rows that the person of a random row has: hardly any person has more
 MAX_PAIRS = 60  # of columns that may number people together
+MIN_DETERMINED = 2  # columns that a key without facts determines, to ask whether it numbers people
 MIN_FACTS_OF_NAMED = 1  # that are constant if a group and a member number people
 MIN_FACTS_OF_UNNAMED = 2  # if the name of the member's number says nothing
 
 PERSON_WORDS = """
-    patient* pat pt person* pers persnr subject* subjid usubjid participant* proband* client* customer* kunde* member*
+    patient* pat pt customer* cust
+    person* pers persnr subject* subjid usubjid participant* proband* client* customer* kunde* member*
     mitglied*
     student* pupil* schueler* versichert* insured* employee* mitarbeiter* worker* beneficiar* paciente* cliente* alumno*
     sujeto* individu* device* geraet* imei* imsi* msisdn* phone* *mail ip ipaddr* iban account* card* pseudonym* hash*
@@ -108,6 +110,7 @@ class RowComparison:
     def __init__(self, columns: Sequence[RoleProposal], evidence: RowEvidence) -> None:
         self.evidence = evidence
         varied = [column for column in columns if column.stats.distinct > 1 and not column.weight]
+        self._varied = [column.name for column in varied]
         self.describes_people = any({Hint.SEX, Hint.BIRTH, Hint.AGE, Hint.ORIGIN} & column.hints for column in varied)
         self._facts = [column for column in varied if _is_constant_fact(column)]
         self.shared_facts = {fact.name for fact in self._facts if not {Hint.SEX, Hint.BIRTH} & fact.hints}
@@ -122,6 +125,12 @@ class RowComparison:
         if not constant and not varying:  # a blood pressure may look like an age
             self._judge_ages(self._possible_ages, keys, constant, varying)
         return tuple(constant), tuple(varying)
+
+    def list_determined(self, key: str) -> tuple[str, ...]:
+        """Return the columns that a key determines and that do not determine the key, as copies of it do."""
+        determines = self.evidence.determines
+        others = (name for name in self._varied if name != key)
+        return tuple(name for name in others if determines(key, name) and not determines(name, key))
 
     def differs(self, keys: Sequence[str]) -> bool:
         """Whether the first fact varies within equal keys, or there is none: then no other one needs a look."""
@@ -179,6 +188,7 @@ def _find_numbered(columns: Sequence[RoleProposal], comparison: RowComparison) -
     people = [key for key in keys if key.whose is Whose.PERSON]
     households = [key for key in keys if key.whose is Whose.HOUSEHOLD and key.has_many_values]
     unknown = [key for key in keys if key.whose is Whose.UNKNOWN and (key.has_many_values or _numbers_people(key))]
+    unknown = [key for key in unknown if len(key.constant) >= MIN_DETERMINED] or unknown
     identifying = tuple(key.name for key in (*people, *households))
     if people:
         return People(Unit(_get_coarsest(people).name, people=True), identifying)
@@ -227,6 +237,8 @@ def _may_be_key(column: RoleProposal) -> bool:
         return False
     if column.column.storage is Storage.NUMBER and stats.whole_numbers < stats.filled:
         return False
+    if Hint.STAFF in column.hints:
+        return False
     if named or (Hint.PERSON in column.hints and not column.known_hint):
         return True
     meaning = column.known_hint or column.sensitive_hint
@@ -236,8 +248,10 @@ def _may_be_key(column: RoleProposal) -> bool:
 def _is_determined_by_known(key: RoleProposal, columns: Sequence[RoleProposal], comparison: RowComparison) -> bool:
     """Whether each place, occupation or the like has one value of a key: it numbers these and not people."""
     about = (Hint.PLACE, Hint.COUNTRY, Hint.WORK, Hint.EDUCATION)
-    named = (column for column in columns if column.known_hint in about and column.shape is not Shape.MOMENT)
-    return any(comparison.evidence.determines(each.name, key.name) for each in named if each.name != key.name)
+    others = (column for column in columns if column.known_hint in about and column.shape is not Shape.MOMENT)
+    determines, named = comparison.evidence.determines, mentions(key.name, PERSON_WORDS)
+    known = (other.name for other in others if other.name != key.name and determines(other.name, key.name))
+    return any(not (named and determines(key.name, other)) for other in known)  # each person may have their own place
 
 
 def _looks_like_key(column: RoleProposal) -> bool:
@@ -253,9 +267,13 @@ def _judge_key(column: RoleProposal, comparison: RowComparison) -> _Key:
     """Return whose rows share a value of a column."""
     constant, varying = comparison.judge((column.name,))
     whose = _decide(column, constant, varying, comparison.shared_facts)
-    if whose is Whose.GROUP and not comparison.describes_people and not varying and _has_assigned_numbers(column):
+    if constant or varying or whose not in (Whose.GROUP, Whose.UNKNOWN):
+        return _Key(column, whose, constant, varying)
+    determined = comparison.list_determined(column.name)
+    numbered = not comparison.describes_people and _has_assigned_numbers(column)
+    if len(determined) >= MIN_DETERMINED or numbered or _are_full_names(column):
         whose = Whose.UNKNOWN
-    return _Key(column, whose, constant, varying)
+    return _Key(column, whose, determined, ())
 
 
 def _decide(column: RoleProposal, constant: Sequence[str], varying: Sequence[str], shared: Collection[str]) -> Whose:
@@ -271,6 +289,13 @@ def _decide(column: RoleProposal, constant: Sequence[str], varying: Sequence[str
     if household and not constant:
         return Whose.HOUSEHOLD
     return Whose.UNKNOWN if named or (constant and not varying) else Whose.GROUP
+
+
+def _are_full_names(column: RoleProposal) -> bool:
+    """Whether names of people or addresses, of several words, have so many rows that people seem to have several."""
+    return (
+        Hint.PERSON in column.hints and column.stats.mean_words >= 2 and column.stats.mean_count >= MIN_ROWS_PER_START
+    )
 
 
 def _has_assigned_numbers(column: RoleProposal) -> bool:

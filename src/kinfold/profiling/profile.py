@@ -28,6 +28,7 @@ from kinfold.profiling.hierarchy_proposals import ProposedHierarchy, propose_hie
 from kinfold.profiling.people import People, RowComparison, Unit, find_people
 from kinfold.profiling.questions import OpenQuestion, ask_about_codes, ask_about_dependent
 from kinfold.profiling.roles import (
+    COORDINATES,
     RoleProposal,
     assign_roles,
     find_weights,
@@ -213,11 +214,10 @@ def _propose(
 def _remove_by_values(columns: Sequence[RoleProposal]) -> list[RoleProposal]:
     """Return columns whose values are coordinates with the role remove, and names of people with their reason."""
     places = {*find_coordinates([(column.column, column.stats) for column in columns if not column.hints])}
-    reason = "numbers like coordinates: a point on a map can be the home of a person"
     result = []
     for column in columns:
         if column.role is not Role.IDENTIFIER and column.name in places:
-            result.append(replace(column.with_role(Role.REMOVE, reason), weight=False))
+            result.append(replace(column.with_role(Role.REMOVE, f"numbers like {COORDINATES}"), weight=False))
         elif column.role is Role.IDENTIFIER and Hint.PERSON in column.hints - find_hints(
             f"{column.name} {column.column.title}"
         ):
@@ -252,9 +252,10 @@ def _has_sensitive_meaning(proposal: RoleProposal) -> bool:
 def _treat_dependent(columns: list[RoleProposal], people: People, evidence: RowEvidence) -> list[RoleProposal]:
     """Give columns that tell a protected or removed one the same treatment; these may tell others."""
     if people.unit is not None:
-        if not people.unit.people:
-            names = list_treatment(columns).unchanged
-            columns = protect_dependent(columns, find_near_keys(evidence.sample, names, people.unit.column))
+        unit, treated = people.unit, list_treatment(columns)
+        if not unit.people or not all(evidence.determines(unit.column, name) for name in treated.protected):
+            links = find_near_keys(evidence.sample, treated.unchanged, unit.column, people=unit.people)
+            columns = protect_dependent(columns, links)
         evidence = evidence.with_group(people.unit.column)
     sources: set[str] | None = None
     for _ in range(MAX_ROUNDS):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import tomlkit
 
-from kinfold.profiling.dependencies import LINKS, ColumnDependency
+from kinfold.profiling.dependencies import LINKS, LINKS_EVENTS, ColumnDependency
 from kinfold.tables.schema import Role
 
 REMOVES_KEY = "none"  # the answer that removes the key
@@ -61,7 +61,7 @@ def ask_about_dependent(
     keys = tuple(map(format_role_key, columns))
     what, it = describe_dependency(dependency, columns), "it" if len(columns) == 1 else "them"
     if roles[0] == Role.REMOVE:
-        reason = "" if dependency.phrase == LINKS else ", which is left out"
+        reason = "" if dependency.phrase in (LINKS, LINKS_EVENTS) else ", which is left out"
         question = f"{what}{reason}. Leave {it} out?"
     else:
         question = f"{what}, which others may know. Protect {it} in the same way, as {_count_quasi(columns)}?"
@@ -81,9 +81,11 @@ def describe_dependency(dependency: ColumnDependency, columns: Sequence[str]) ->
     """
     *first, last = [f"'{column}'" for column in columns]
     listed = f"{', '.join(first)} and {last}" if first else last
+    shows, unit = "they show" if first else "it shows", dependency.sources[0]
     if dependency.phrase == LINKS:
-        shows, household = "they show" if first else "it shows", dependency.sources[0]
-        return f"Everyone in a household ('{household}') has the same {listed}, so {shows} who lives together"
+        return f"Everyone in a household ('{unit}') has the same {listed}, so {shows} who lives together"
+    if dependency.phrase == LINKS_EVENTS:
+        return f"All rows of a person ('{unit}') have the same {listed}, so {shows} which rows are of one person"
     return f"{'Each of ' if first else ''}{listed} {dependency}"
 
 

@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from kinfold.profiling.dependencies import ColumnDependency, Treatment
 from kinfold.profiling.shapes import MAX_CODE_VALUES, Shape, is_nearly_unique
 from kinfold.tables.column_names import (
@@ -23,6 +25,7 @@ from kinfold.tables.column_names import (
     SENSITIVE_HINTS,
     Hint,
     find_hints,
+    mentions,
 )
 from kinfold.tables.schema import Column, Role, Storage, ValueStats
 
@@ -34,10 +37,16 @@ MIN_MEAN_COUNT = 1.05  # rows of a value of a column whose values repeat
 MAX_AVERAGED_VALUE = 1e150  # the square of a larger value overflows
 MAX_DEVIATION_OF_MEAN = 0.002  # from 1, of sampling weights that are scaled to the size of the sample
 MAX_DEVIATION_OF_FINE = 0.1  # the same, of numbers with so many decimals that they were computed
+MAX_DEVIATION_OF_NEWBORNS = 0.22  # of weights, as a share of their mean; sampling weights differ more
+BIRTH_RECORD_WORDS = (
+    "apgar* gest* ssw zwduur zwanger* schwanger* neonat* newborn* parit* gravid* *wochen delivery* geburtsart*"
+)
 MIN_FINE_DECIMALS = 4
 MIN_ROWS_FOR_MEAN = 100  # of a column that is called weights by its mean
 
 Determines = Callable[[str, str], bool]  # whether the first column determines the second
+
+COORDINATES = "coordinates: a point on a map can be the home of a person"
 
 RECOGNIZED_SHAPES = (Shape.MOMENT, Shape.AGE, Shape.YEAR, Shape.POST_CODE)  # others may know these, whatever the name
 
@@ -122,6 +131,8 @@ def _propose_alone(proposal: RoleProposal) -> RoleProposal:
         return proposal.with_role(Role.OTHER, reason)
     if proposal.shape is Shape.TEXT:
         return proposal.with_role(Role.REMOVE, reason)
+    if Hint.POINT in proposal.hints and proposal.stats.distinct > MAX_CODE_VALUES:
+        return proposal.with_role(Role.REMOVE, COORDINATES)
     if proposal.shape in (Shape.OWN_NUMBER, Shape.SHARED_NUMBER):
         return proposal.with_role(Role.IDENTIFIER, reason)
     if max(abs(proposal.stats.low), abs(proposal.stats.high)) > MAX_AVERAGED_VALUE:
@@ -160,12 +171,12 @@ def _names_people(proposal: RoleProposal) -> bool:
 
 def _propose_weight(proposal: RoleProposal, columns: Sequence[RoleProposal], determines: Determines) -> RoleProposal:
     """Return a column of sampling weights with its role."""
-    number = proposal.column.storage in (Storage.INTEGER, Storage.NUMBER)
+    number = proposal.column.storage in (Storage.INTEGER, Storage.NUMBER) and Hint.POINT not in proposal.hints
     if not number or not proposal.stats.filled or not proposal.stats.low >= 0 or not proposal.stats.high > 0:
         return proposal
     if proposal.shape is Shape.OWN_NUMBER and Hint.SAMPLING not in proposal.hints:
         return proposal
-    named = _has_weight_name(proposal)
+    named = _has_weight_name(proposal) and not _weighs_newborns(proposal, columns)
     measured = Hint.MEASURE in proposal.hints  # such as creatinine, whose mean is 1
     like_weights = _has_mean_one(proposal) or _repeats_like_weights(proposal, columns, determines)
     if not named and (measured or not like_weights):
@@ -183,6 +194,21 @@ def _has_weight_name(proposal: RoleProposal) -> bool:
     weighs_bodies = stats.high <= 300 and 30 <= stats.mean <= 220  # kilograms or pounds
     body = weighs_bodies and stats.distinct > MAX_CODE_VALUES and (proposal.column.decimals or 0) <= 1
     return Hint.SAMPLING in proposal.hints or Hint.HOUSEHOLD in proposal.hints or not body
+
+
+def _weighs_newborns(proposal: RoleProposal, columns: Sequence[RoleProposal]) -> bool:
+    """Whether weights are whole grams of newborns, close together, in a table of births."""
+    stats = proposal.stats
+    if (
+        Hint.SAMPLING in proposal.hints
+        or stats.whole_numbers < stats.filled
+        or not 200 <= stats.low <= stats.high <= 7000
+    ):
+        return False
+    numbers, counts = np.array([float(value) for value in stats.values]), np.array(stats.counts)
+    deviation = float(np.sqrt(np.cov(numbers, fweights=counts))) if stats.distinct > 2 else 0.0
+    births = any(mentions(column.name, BIRTH_RECORD_WORDS) for column in columns)
+    return births and 2_500 <= stats.mean <= 4_000 and deviation <= MAX_DEVIATION_OF_NEWBORNS * stats.mean
 
 
 def _has_mean_one(proposal: RoleProposal) -> bool:

@@ -109,6 +109,7 @@ MAX_ROWS_PER_UNIT = 30  # average rows of a household or a person
 QUANTITY_HINTS = frozenset((Hint.MEASURE, Hint.MONEY))
 
 ICD10 = re.compile(r"[A-TV-Z][0-9][0-9AB](\.?[0-9A-KXZ]{1,4})?[-+*]?")
+DIGITS = re.compile(r"[0-9 ./-]+")
 NUMBERED_CODE = re.compile(r"[^\W\d_]{0,4}[-_ ]?[0-9]{3,}[-_ ]?[^\W\d_]?")  # P00123, 4711-B
 MONTH_AND_YEAR = re.compile(r"[^\W\d_]{3,9}\.?[- /]?(19|20)?[0-9]{2}")  # Jan 1950
 _digits = r"(?=(?:[^0-9]*[0-9]){3})"  # three or more
@@ -117,6 +118,7 @@ TOKEN = re.compile(  # hashes, keys of devices, accounts, addresses of computers
     r"|\+?[0-9(][0-9 ()/.-]{8,}[0-9]|[A-Z]{2}[0-9]{2}( ?[0-9A-Z]{4}){3,}.*",
     re.ASCII,
 )
+MIN_CHAPTERS = 4  # first letters of diagnoses without a point, some of them of three characters
 MIN_LONG_NUMBER = 9  # digits of numbers of people and devices, which repeat; amounts are shorter or rounded
 POST_CODE = re.compile(r"[0-9]{4,6}|[0-9]{3}-[0-9]{4}|[0-9]{5}-[0-9]{3,4}|[0-9]{4} ?[A-Z]{2}|[0-9]{2}-[0-9]{3}"
                        r"|[A-Z]{1,2}[0-9][0-9A-Z]? ?[0-9][A-Z]{2}|[A-Z][0-9][A-Z] ?[0-9][A-Z][0-9]")  # fmt: skip
@@ -241,8 +243,7 @@ def _detect_text_shape(stats: ValueStats, order: OrderStats | None, hints: froze
         return Shape.TEXT
     if stats.distinct > 2 and _matches(stats, ICD10) and _are_diagnoses(stats, hints):
         return Shape.DIAGNOSIS
-    full = many and hints.isdisjoint(IDENTIFYING_HINTS) and _matches(stats, FULL_POST_CODE)
-    if full or _are_named_post_codes(stats, hints):
+    if _are_full_post_codes(stats, hints) or _are_named_post_codes(stats, hints):
         return Shape.POST_CODE
     if many and _matches(stats, WRITTEN_DATE):
         return Shape.MANY_CODES
@@ -250,7 +251,8 @@ def _detect_text_shape(stats: ValueStats, order: OrderStats | None, hints: froze
         return Shape.OWN_NUMBER
     if find_scale(stats.values):
         return Shape.SCALE
-    if stats.distinct > 2 and _matches(stats, TOKEN):
+    few = not many and stats.mean_count > MAX_ROWS_PER_UNIT and hints.isdisjoint(IDENTIFYING_HINTS)
+    if stats.distinct > 2 and _matches(stats, TOKEN) and not (few and _matches(stats, DIGITS)):
         return Shape.SHARED_NUMBER
     runs = _comes_in_runs(stats, order)
     if (many or Hint.PLACE in hints) and not runs and _matches(stats, POST_CODE):
@@ -258,7 +260,8 @@ def _detect_text_shape(stats: ValueStats, order: OrderStats | None, hints: froze
     if not many:
         return Shape.CODE
     numbered = Hint.BIRTH not in hints and _matches(stats, NUMBERED_CODE) and not _matches(stats, MONTH_AND_YEAR)
-    if stats.mean_count <= MAX_ROWS_PER_UNIT and (runs or numbered):
+    place = Hint.PLACE in hints and hints.isdisjoint({*IDENTIFYING_HINTS, Hint.HOUSEHOLD})
+    if stats.mean_count <= MAX_ROWS_PER_UNIT and (runs or numbered) and not place:
         return Shape.SHARED_NUMBER
     return Shape.TEXT if sentences else Shape.MANY_CODES
 
@@ -291,6 +294,16 @@ def _detect_integer_shape(stats: ValueStats, order: OrderStats | None, hints: fr
     if stats.mean_count < 5 or _is_rounded(stats) or _is_quantity(stats):
         return Shape.AMOUNT
     return Shape.MANY_CODES
+
+
+def _are_full_post_codes(stats: ValueStats, hints: frozenset[Hint]) -> bool:
+    """Whether the values are full post codes; a number of its own without a blank is a registration plate instead."""
+    if stats.distinct <= MAX_CODE_VALUES or not hints.isdisjoint(IDENTIFYING_HINTS):
+        return False
+    parted = (
+        Hint.PLACE in hints or not is_nearly_unique(stats) or any(re.search("[ -]", value) for value in stats.values)
+    )
+    return parted and _matches(stats, FULL_POST_CODE)
 
 
 def _are_named_post_codes(stats: ValueStats, hints: frozenset[Hint]) -> bool:
@@ -340,7 +353,9 @@ def _are_diagnoses(stats: ValueStats, hints: frozenset[Hint]) -> bool:
         return True
     if is_nearly_unique(stats) or not hints.isdisjoint(IDENTIFYING_HINTS):
         return False
-    return any("." in value for value in stats.values)
+    chapters = {value[:1] for value in stats.values}
+    lengths = {len(value) for value in stats.values}
+    return any("." in value for value in stats.values) or (len(chapters) >= MIN_CHAPTERS and len(lengths) > 1)
 
 
 def _comes_in_runs(stats: ValueStats, order: OrderStats | None) -> bool:

@@ -37,6 +37,8 @@ from kinfold.tables.source_form import (
     suggest_source_keys,
 )
 
+DAY = re.compile(r"(1[89]|20)[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])")  # 19501231
+MIN_DAYS = 20  # different ones
 PLAIN_POINT = (".", "")
 DEFAULT_VALUES = {"separator": ",", "encoding": ("utf-8", "utf-8-sig")}  # not written to a policy
 SKIP_NOTE = "(source.skip_totals)"  # in the note of the reader that counts the rows of totals
@@ -90,7 +92,9 @@ def detect_form(schema: Schema, stats: Mapping[str, ValueStats], declared: Sourc
         decimal, thousands = _detect_marks(schema)
         detected = replace(detected, decimal=decimal, thousands=thousands)
     if not declared.dates:
-        formats = [form for c in schema if (form := _detect_date_format(c)) and not form.startswith("%Y-%m-%d")]
+        formats = [
+            form for c in schema if (form := _detect_date_format(c, stats[c.name])) and not form.startswith("%Y-%m-%d")
+        ]
         detected = replace(detected, dates=tuple(dict.fromkeys(formats)))
     detected = replace(detected, skip_totals=declared.skip_totals or schema.totals > 0)
     plain = [_read_plain(c, stats[c.name], units.get(c.name), detected) for c in schema]
@@ -211,9 +215,11 @@ def _has_marks(column: Column) -> bool:
     return not likely.others and PLAIN_POINT not in likely.notations
 
 
-def _detect_date_format(column: Column) -> str | None:
+def _detect_date_format(column: Column, stats: ValueStats) -> str | None:
     if column.date_format and column.storage in (Storage.DATE, Storage.TIMESTAMP):
         return column.date_format
+    if column.storage is Storage.INTEGER and stats.distinct >= MIN_DAYS and all(map(DAY.fullmatch, stats.values)):
+        return "%Y%m%d"
     likely = column.likely_type
     return choose_date_format(likely.notations) if likely and likely.sort == "moment" and not likely.others else None
 

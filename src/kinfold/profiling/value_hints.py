@@ -28,12 +28,16 @@ MIN_SHARE = 0.5  # of the values that mean something
 MIN_NAME_SHARE = 0.2  # of many values: most names of a country are rare
 MANY_NAMES = 20
 MIN_CAPITALIZED = 0.9  # of many names: von Allmen
+NAME_NUMBER = re.compile(r" [0-9]{1,4}$")  # of people with the same name: Anna Weber 2
 TITLES = frozenset(
     ("dr", "med", "prof", "mr", "mrs", "ms", "herr", "frau", "hr", "fr", "mme", "mlle", "sr", "sra", "dott")
 )
 NEUTRAL_VALUES = frozenset(
     (*MISSING_WORDS, "", "other", "others", "none", "sonstige", "keine", "autre", "otro", "altro")
 )
+
+LETTERS_OF_SEX = tuple(map(frozenset, ("mf", "mw", "hf", "mv", "mk")))  # of two languages m and f; h and m are Spanish
+OTHER_SEXES = frozenset("dxuno")
 
 ROMAN_CHAPTER = re.compile(r"X{0,2}(IX|IV|V?I{0,3})")  # I to XXII
 FORMS = (
@@ -69,6 +73,7 @@ def find_value_hints(name: str, stats: ValueStats) -> frozenset[Hint]:
         return frozenset({Hint.HEALTH})
     values = [plain for value in stats.values if (plain := _simplify(value)) not in NEUTRAL_VALUES]
     hints = {Hint(topic) for topic in _load_words() if topic != Hint.PERSON and _are_about(topic, values)}
+    hints |= {Hint.SEX} if {*values} - OTHER_SEXES in LETTERS_OF_SEX else set()
     return frozenset(hints | {hint for hint, form in FORMS if _have_form(stats.values, form)})
 
 
@@ -94,7 +99,9 @@ def _are_names(values: Sequence[str]) -> bool:
     written = [value.strip() for value in values if _simplify(value) not in NEUTRAL_VALUES]
     many = len(written) > MANY_NAMES
     capitalized = sum(value[0].isupper() for value in written)
-    if any(map(str.isdigit, "".join(written))) or (many and capitalized < MIN_CAPITALIZED * len(written)):
+    if any(map(str.isdigit, "".join(NAME_NUMBER.sub("", value) for value in written))) or (
+        many and capitalized < MIN_CAPITALIZED * len(written)
+    ):
         return False
     parts = ([word for word in re.split(r"[\s.,]+", _simplify(value)) if word not in TITLES] for value in written)
     first = sorted({words[0] for words in parts if words})  # of Anna B. and Anna C. once

@@ -189,6 +189,7 @@ class Hint(StrEnum):
 
     NUMBER = "number"
     PERSON = "person"
+    POINT = "point"
     STAFF = "staff"
     HOUSEHOLD = "household"
     WEIGHT = "weight"
@@ -243,7 +244,7 @@ PUBLICLY_KNOWN_HINTS = (
 # Article 9 and 10 of the GDPR, without origin, which others can see; and money.
 SPECIAL_HINTS = (Hint.HEALTH, Hint.BELIEF, Hint.ORIENTATION, Hint.OFFENCE, Hint.UNION, Hint.GENETIC)
 SENSITIVE_HINTS = (*SPECIAL_HINTS, Hint.MONEY)
-IDENTIFYING_HINTS = (Hint.NUMBER, Hint.PERSON, Hint.STAFF)
+IDENTIFYING_HINTS = (Hint.NUMBER, Hint.PERSON, Hint.POINT, Hint.STAFF)
 
 
 @lru_cache(maxsize=10_000)  # names; a profile asks several times about each

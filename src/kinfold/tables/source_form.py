@@ -215,13 +215,15 @@ def build_number_pattern(decimal: str = ".", thousands: str = "") -> str:
     """Return the pattern of numbers with these marks, for Python and for databases with RE2.
 
     >>> pattern = re.compile(build_number_pattern(",", "."))
-    >>> [bool(pattern.fullmatch(text)) for text in ("1.234,5", "1234,5", "1.5", "-,5", "1.234.567", "1e3")]
-    [True, True, False, True, True, True]
+    >>> [bool(pattern.fullmatch(text)) for text in ("1.234,5", "1234,5", "1.5", "-,5", "1.234.567", "1e3", "0.123")]
+    [True, True, False, True, True, True, False]
     """
     point, whole = build_mark_pattern(decimal), "[0-9]+"
     if thousands:
         mark = build_mark_pattern(thousands)
-        whole = f"([0-9]{{1,3}}({mark}[0-9]{{2,3}})*{mark}[0-9]{{3}}|[0-9]+)"  # 12,34,567 is how India groups digits
+        whole = (
+            f"([1-9][0-9]{{0,2}}({mark}[0-9]{{2,3}})*{mark}[0-9]{{3}}|[0-9]+)"  # 12,34,567 is how India groups digits
+        )
     return f"[+-]?({whole}({point}[0-9]*)?|{point}[0-9]+){EXPONENT_PATTERN}"
 
 
