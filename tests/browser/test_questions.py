@@ -20,6 +20,7 @@ def test_a_click_answers_a_question(browser: Browser, studio: Studio, tmp_path: 
         expect(section.get_by_role("status")).to_have_text("2 questions are open.")
         tab.evaluate("scrollTo(0, 0)")  # no row is half under the line of navigation
         assert "\n".join(axe.violations(tab, axe.source())) == ""
+        expect(section.get_by_role("region", name="Rows that show why").first).to_be_visible()  # of the first question
         journey.go(tab, "Protect")
         expect(tab.locator("#run")).to_be_disabled()
         expect(tab.locator("#run-off")).to_contain_text("Runs are off: 2 questions are open.")

@@ -1,12 +1,15 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import {
+  arrangeTree,
+  compareLabels,
   getDropAction,
   listGroups,
   listLevels,
   getInitiallyOpen,
   getPath,
 } from "../../src/kinfold/studio/static/hierarchy_tree.js";
+import { findColumn, parseKey, pickRows } from "../../src/kinfold/studio/static/question_rows.js";
 
 const leaf = (label, count) => ({ label, level: 0, count, children: [] });
 const FLAT = {
@@ -78,4 +81,61 @@ test("a label that repeats on the way up has a path of its own", () => {
 test("nothing is put together with itself", () => {
   assert.equal(getDropAction(["flu"], "flu"), null);
   assert.deepEqual(getDropAction(["flu"], "asthma"), ["flu", "asthma"]);
+});
+
+test("labels are in natural order", () => {
+  const sorted = (labels, order) => [...labels].sort((one, other) => compareLabels(one, other, order));
+  assert.deepEqual(sorted(["40-59", "100-119", "0-19", "20-39"]), ["0-19", "20-39", "40-59", "100-119"]);
+  assert.deepEqual(sorted(["*", "18-24", "<18", "b", "a"]), ["<18", "18-24", "a", "b", "*"]);
+  assert.deepEqual(sorted(["-10", "5", "-2"]), ["-10", "-2", "5"]);
+  assert.deepEqual(sorted(["master", "primary"], ["primary", "master"]), ["primary", "master"]);
+});
+
+test("chains of single children are one node", () => {
+  const chain = (label, level, children, more = 0) => ({ label, level, count: 3, children, more });
+  const tree = chain("*", 3, [
+    chain("20-39", 2, [chain("20-29", 1, [leaf("21", 1), leaf("20", 2)])]),
+    chain("0-19", 2, [chain("0-19", 1, [leaf("9", 3)], 4)]),
+  ]);
+  const arranged = arrangeTree(tree);
+  assert.deepEqual(
+    arranged.children.map((node) => node.label),
+    ["0-19", "20-39 › 20-29"],
+  );
+  assert.deepEqual(
+    arranged.children[1].children.map((node) => node.label),
+    ["20", "21"],
+  );
+  assert.deepEqual(
+    arranged.children[0].children.map((node) => node.label),
+    ["9"],
+  ); // rarer labels are not shown, so 9 is not the only child
+});
+
+test("a question shows the rows that it is about", () => {
+  assert.deepEqual(parseKey('columns."a.b".role'), ["columns", "a.b", "role"]);
+  const names = ["pid", "age"];
+  const cells = [
+    ["p1", "30"],
+    ["p2", "999"],
+    ["p2", "31"],
+    ["p3", null],
+  ];
+  const unit = { sets: "privacy.unit", proposed: "pid", answers: ["pid", "none"] };
+  assert.equal(findColumn(unit, names), "pid");
+  assert.deepEqual(
+    pickRows(unit, names, cells).rows.map((row) => row.index),
+    [1, 2],
+  );
+  const codes = { sets: "columns.age.na", proposed: "['999']", answers: ["['999']", "none"] };
+  assert.deepEqual(
+    pickRows(codes, names, cells).rows.map((row) => row.index),
+    [1],
+  );
+  const role = { sets: ["columns.age.role"], proposed: "other", answers: ["other"] };
+  assert.deepEqual(
+    pickRows(role, names, cells).rows.map((row) => row.index),
+    [0, 1, 2],
+  );
+  assert.deepEqual(pickRows({ sets: "output.others", proposed: "drop", answers: ["drop"] }, names, cells).rows, []);
 });

@@ -53,3 +53,27 @@ export function getDropAction(dragged, target) {
   const labels = [...new Set([...dragged, target])];
   return labels.length > 1 ? labels : null;
 }
+
+const COLLATOR = new Intl.Collator("en", { numeric: true });
+const NUMBER = /^[^\d*]*?(-?\d+(?:\.\d+)?)/;
+
+/** Compare labels in natural order: by the declared order, their first number, or as texts; * is last. */
+export function compareLabels(one, other, order = []) {
+  const [first, second] = [order.indexOf(one), order.indexOf(other)];
+  if (first >= 0 && second >= 0) return first - second;
+  if ((one === "*") !== (other === "*")) return one === "*" ? 1 : -1;
+  const [left, right] = [one, other].map((label) => Number(NUMBER.exec(label)?.[1] ?? NaN));
+  if (!Number.isNaN(left - right) && left !== right) return left - right;
+  const [low, high] = [one, other].map((label) => (/^\s*[<≤]/.test(label) ? 0 : 1));
+  return low - high || COLLATOR.compare(one, other);
+}
+
+/** Return a tree with its labels in natural order, and each chain of single children as one node. */
+export function arrangeTree(node, order = []) {
+  const children = (node.children ?? []).map((child) => arrangeTree(child, order));
+  children.sort((one, other) => compareLabels(one.label, other.label, order));
+  const [only] = children;
+  if (children.length !== 1 || node.more || node.label === "*") return { ...node, children };
+  const label = only.label === node.label ? node.label : `${node.label} › ${only.label}`;
+  return { ...only, label, level: node.level };
+}

@@ -2,13 +2,21 @@
 
 import { h } from "../dom.js";
 import { plural } from "../numbers.js";
-import { decide } from "../store.js";
+import { findColumn, pickRows } from "../question_rows.js";
+import { app, decide, query } from "../store.js";
 import { field } from "./fields.js";
-import { button, section } from "./sections.js";
+import { rowTable } from "./row_table.js";
+import { button, disclosure, section } from "./sections.js";
+
+const MOST_COLUMNS = 9;
 
 /** Count the open questions. */
 export function countOpen(session) {
-  return session.questions.filter((one) => !one.answer && !one.accepted).length;
+  return session.questions.filter(isOpen).length;
+}
+
+function isOpen(one) {
+  return !one.answer && !one.accepted;
 }
 
 /** Return the section of the questions; null without questions. */
@@ -21,7 +29,11 @@ export function questions(session) {
     "questions",
     "Questions",
     ["Only you can answer them. Nothing is released while one is open.", h("p", { role: "status" }, state)],
-    h("ul", { class: "plain questions" }, all.map(question)),
+    h(
+      "ul",
+      { class: "plain questions" },
+      all.map((one) => question(one, one === all.find(isOpen))),
+    ),
     reviewer(session),
     open
       ? h(
@@ -35,7 +47,7 @@ export function questions(session) {
   );
 }
 
-function question(one) {
+function question(one, first) {
   const id = `question-${one.name}`;
   return h(
     "li",
@@ -48,6 +60,27 @@ function question(one) {
       one.answers.map((answer) => choice(one, answer)),
     ),
     one.accepted ? h("p", { class: "alarm small" }, "The proposal is accepted without review.") : null,
+    isOpen(one) ? evidence(one, first) : null,
+  );
+}
+
+// A few rows of the table, with the column in question first.
+function evidence(one, first) {
+  const names = app.session.columns.map((column) => column.name);
+  if (!findColumn(one, names)) return null;
+  return disclosure(
+    `rows-${one.name}`,
+    "Rows that show why",
+    "",
+    () => {
+      const answer = query("/api/rows?from=0&count=200");
+      if (!answer.value) return null;
+      const { name, rows } = pickRows(one, names, answer.value.cells);
+      const place = names.indexOf(name);
+      const order = [place, ...names.keys()].filter((index, at) => at === 0 || index !== place).slice(0, MOST_COLUMNS);
+      return rowTable("Rows that show why", order, names, rows);
+    },
+    first,
   );
 }
 

@@ -2,6 +2,7 @@
 
 import { sendFile, send } from "../api.js";
 import { h } from "../dom.js";
+import { arrangeTree } from "../hierarchy_tree.js";
 import { count, plural } from "../numbers.js";
 import { getBuilderName, settings, trialNotice, builderChoices, getBuilder } from "../parts/builders.js";
 import { problemList } from "../parts/fields.js";
@@ -157,7 +158,7 @@ function seenAsTree(column, hierarchy) {
     h(
       "div",
       { class: "tree-box", tabindex: "0", role: "region", "aria-label": `Tree of ${column.name}` },
-      tree(column.name, hierarchy.tree),
+      tree(column.name, arrangeTree(hierarchy.tree, column.declared?.order ?? [])),
     ),
   ];
 }

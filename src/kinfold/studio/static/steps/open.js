@@ -8,6 +8,7 @@ import { openTable } from "../parts/open_table.js";
 import { tableRows } from "../parts/long_table.js";
 import { questions } from "../parts/questions.js";
 import { reading } from "../parts/reading.js";
+import { rowTable } from "../parts/row_table.js";
 import { button, disclosure, nextStep, numbers, section, stepHead, verdict } from "../parts/sections.js";
 import { app, attempt, query } from "../store.js";
 import { joinNames, shortenName } from "../texts.js";
@@ -26,6 +27,7 @@ export function openStep() {
     strip(session, risk),
     questions(session),
     warnings(source),
+    disclosure("reading", "Reading", describeForm(source), () => [reading(source), preview(session)]),
     h(
       "div",
       { class: "bench" },
@@ -41,7 +43,6 @@ export function openStep() {
         h(
           "div",
           { class: "parts" },
-          disclosure("reading", "Reading", describeForm(source), () => reading(source)),
           disclosure("combinations", "Unique combinations", "columns that single people out", () =>
             combinations(risk?.combinations ?? session.combinations),
           ),
@@ -56,6 +57,15 @@ export function openStep() {
       ),
     ),
   ];
+}
+
+// The first rows, as they are read now: they follow every change of the options.
+function preview(session) {
+  const names = session.columns.map((column) => column.name);
+  const cells = query("/api/rows?from=0&count=5").value?.cells;
+  if (!cells) return null;
+  const rows = cells.map((row, index) => ({ index, cells: row }));
+  return rowTable("First rows, as they are read", [...names.keys()].slice(0, 12), names, rows, false);
 }
 
 // How the file is read, in a few words.
