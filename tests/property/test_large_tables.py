@@ -131,7 +131,7 @@ def test_what_one_record_dominates_and_what_is_gone_is_counted_on_all_records() 
     exact = kinfold.measure(table, counted.frame, asked)
     assert any("p% rule" in warning for warning in counted.measures.warnings)
     assert counted.measures.warnings == exact.warnings
-    assert counted.measures["plausibility"]["vanished"] == exact["plausibility"]["vanished"]
+    assert counted.measures["loss"]["shift"] == exact["loss"]["shift"]
 
 
 WHY = {

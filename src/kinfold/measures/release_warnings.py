@@ -4,9 +4,8 @@
     dominance       the average of a class reveals its largest record, see `formulas.attribute_disclosure`
     singling out    a column that is released unchanged distinguishes records inside their class
 
-Plausibility counts what the release has and the original has not, and the reverse:
+Plausibility counts what the release has and the original has not:
 
-    vanished        categories of a quasi-identifier that no released record has, usually rare ones
     outside         released numbers below the smallest or above the largest original number
     combinations    released records with two categories that never occur together in the original, such as a pregnant
                     man. One column is a quasi-identifier released as categories; the other is one too, or a column with
@@ -156,12 +155,6 @@ class CategoryCodes:
         before, after = column.before, column.after[rows]
         return cls(column.name, np.where(before < 0, null, before), np.where(after < 0, null, after), null + 1)
 
-    def count_vanished(self) -> tuple[int, int]:
-        """Return the number of vanished categories, and of their original records."""
-        before, after = (np.bincount(side, minlength=self.codes)[:-1] for side in (self.before, self.after))
-        gone = (before > 0) & (after == 0)
-        return int(gone.sum()), int(before[gone].sum())
-
 
 Plausibility: TypeAlias = tuple[dict[str, dict[str, int]], list[str]]  # counts by column or pair of columns; notes
 
@@ -170,31 +163,16 @@ def check_plausibility(tables: TablePair, pair: Pair, others: Sequence[str]) -> 
     """Count what is not plausible; `others` are the categorical columns that are released unchanged."""
     coded = [c for c in pair.columns if isinstance(c.attribute, CategoricalAttribute) and not c.generalized]
     if tables.sample is not None:
-        return _check_large_table(tables, [column.name for column in coded])
+        return {}, [f"plausibility: {NEEDS_ALL_RECORDS}"]
     rows = tables.rows if isinstance(tables.rows, np.ndarray) else np.arange(int(pair.kept.sum()))
     own = [] if isinstance(tables.rows, TupleRows) else [CategoryCodes.from_column(column, rows) for column in coded]
-    vanished = {each.name: each.count_vanished() for each in own}
     outside = {c.name: _count_outside(c, pair.weight) for c in pair.columns if c.compares_numbers}
     counts = {(a.name, b.name): _count_new_pairs(a, b) for a, b in combinations(own, 2)}
     counts |= _count_new_pairs_with_kept(tables, own, others)
     place = [*(each.name for each in own), *others].index
     ordered = sorted(counts, key=lambda pair: (place(pair[0]), place(pair[1])))
     new = {f"{one} + {other}": counts[one, other] for one, other in ordered if counts[one, other]}
-    values = {"vanished": {name: n for name, (n, _) in vanished.items()}, "outside": outside, "combinations": new}
-    return values, [*_describe_findings(vanished, outside, new)]
-
-
-def _check_large_table(tables: TablePair, names: Sequence[str]) -> Plausibility:
-    """Count the vanished categories of a large table, by its engine."""
-    vanished = {}
-    for name in names:
-        tallies = [tables.engine.tally(frame, [name], {}) for frame in (tables.original, tables.released)]
-        before, after = (dict(zip(t.keys[name].tolist(), t.sizes.tolist(), strict=True)) for t in tallies)
-        gone = [records for category, records in before.items() if category is not None and category not in after]
-        vanished[name] = len(gone), sum(gone)
-    note = f"plausibility.outside, plausibility.combinations: {NEEDS_ALL_RECORDS}"
-    values = {"vanished": {name: n for name, (n, _) in vanished.items()}}
-    return values, [*_describe_findings(vanished, {}, {}), note]
+    return {"outside": outside, "combinations": new}, [*_describe_findings(outside, new)]
 
 
 def _count_new_pairs_with_kept(
@@ -231,13 +209,7 @@ def _count_new_pairs(one: CategoryCodes, other: CategoryCodes) -> int:
     return int((~known[one.after * other.codes + other.after]).sum())
 
 
-def _describe_findings(
-    vanished: dict[str, tuple[int, int]], outside: dict[str, int], new: dict[str, int]
-) -> Iterator[str]:
-    for name, (categories, records) in vanished.items():
-        if categories:
-            gone = f"{plural(categories, 'category', 'categories')} of the original ({plural(records, 'record')})"
-            yield f"'{name}': no released record has {gone}"
+def _describe_findings(outside: dict[str, int], new: dict[str, int]) -> Iterator[str]:
     for name, cells in outside.items():
         if cells:
             yield f"'{name}': {plural(cells, 'released value')} outside the range of the original"

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 GROUP_TEXTS = {
     "risk": ("Risk that remains", "What an attacker can do who knows the original quasi-identifiers, or some of them."),
     "loss": ("Information lost", "The difference between the released and the original quasi-identifiers."),
-    "plausibility": ("Plausibility", "Combinations that only the release has, and combinations that it lost."),
+    "plausibility": ("Plausibility", "Values and combinations that only the release has."),
 }
 BEFORE_SUFFIX = "_before"  # of the group that is measured on the original alone
 SHOWN_ELSEWHERE = frozenset(
