@@ -47,7 +47,7 @@ from kinfold.tables.schema import Role
 
 MAX_XML_BYTES = 1 << 24  # of one document
 MAX_ARCHIVE_BYTES = 1 << 30  # of all parts together: more than ARX writes, less than exhausts a machine
-MAX_PARTS = 10_000
+MAX_PARTS = 10_000  # in an archive
 READABLE_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 ENCRYPTED_FLAG = 1  # a flag of the zip format
 LEVEL = r"(?P<level>[0-9.]+(?:E-?[0-9]+)?)"

@@ -27,7 +27,7 @@ from kinfold.kernels.compiling import Floats, Ints, Rows, entry, inner
 from kinfold.kernels.draws import below, draw
 from kinfold.kernels.statements import Forest, Nodes, joint_loss, statement_loss, widen
 
-COST_ROUNDING = 1e-12
+COST_ROUNDING = 1e-12  # a smaller difference of losses is rounding
 MISS_PENALTY = 1e3  # for each record of a class that misses a promise: more than any statement can lose
 MIN_CLASSES, EXTRA_CLASSES = 2, 3  # classes taken apart in one step: MIN_CLASSES, and fewer than EXTRA_CLASSES more
 SKIP_PROBABILITY = 0.4  # of a near class, so that a record does not get the same ones each time

@@ -20,7 +20,7 @@ import numpy as np
 
 from kinfold.kernels.compiling import Floats, Ints, Rows, entry, inner
 
-GAIN_ROUNDING = 1e-9
+GAIN_ROUNDING = 1e-9  # a smaller gain is rounding
 _KEYS, _INTS = np.zeros((1, 1), np.int64), np.zeros(1, np.int64)
 
 

@@ -232,7 +232,7 @@ def _equal(m: Mixed, one: Int, other: Int) -> Flag:
     return same
 
 
-LIMBS = 52
+LIMBS = 52  # of 32 bits: exact sums of doubles from 2^-1074 to `MAX_MAGNITUDE`
 DIGITS = LIMBS + 2  # two zeros below the lowest limb
 _LOW = 0xFFFFFFFF
 _HIDDEN = 1 << 52

@@ -55,10 +55,9 @@ from kinfold.policy.encoding import (
     encode,
     is_number,
 )
-from kinfold.policy.exact_values import SECONDS_PER_DAY
 from kinfold.tables.engine import Engine
 from kinfold.tables.points import NominalScale, OrdinalScale
-from kinfold.tables.schema import Kind
+from kinfold.tables.schema import SECONDS_PER_DAY, Kind
 
 OWN_MARK = "\0"  # distinguishes an old name from an equal new name: no text of a file ends with it
 

@@ -59,7 +59,7 @@ from kinfold.tables.engine import Engine
 from kinfold.tables.schema import Kind, Role
 from kinfold.tables.text_values import warn_of_formulas, warn_of_look_alikes
 
-MAX_VALUES_LISTED = 50  # of a column of categories, the most frequent: names would fill the audit
+MAX_VALUES_LISTED = 50  # of a column of categories, in the audit and in the dictionary: more would fill them
 
 
 @dataclass(frozen=True, eq=False)

@@ -332,8 +332,8 @@ def _from_records(tables: TablePair, frame: Any, column: BoundColumn, classes: C
 
 MAX_COMBINED_COLUMNS = 8  # columns in pairs and triples
 MAX_ROWS_FOR_COMBINATIONS = 100_000  # of larger tables the profile lists the combinations
-MAX_COMBINATIONS_LISTED = 10
-MAX_SIZES_LISTED = 100
+MAX_COMBINATIONS_LISTED = 10  # with the largest share of unique records
+MAX_SIZES_LISTED = 100  # of classes, the smallest
 
 
 def measure_column_risk(engine: Engine, frame: Any, quasi: Sequence[str], k: int) -> dict[str, Any]:

@@ -50,18 +50,17 @@ from kinfold.errors import DataError, plural
 from kinfold.hierarchies import TOP
 from kinfold.policy.binding import BoundColumn
 from kinfold.policy.encoding import (
-    DECIMAL_DIGITS,
     Attribute,
     CategoricalAttribute,
     NumericAttribute,
     format_value,
     get_leaves,
 )
-from kinfold.policy.exact_values import SECONDS_PER_DAY, doubles_suffice, is_zoned
+from kinfold.policy.exact_values import doubles_suffice, is_zoned
 from kinfold.policy.model import Output
 from kinfold.tables.points import Codes, Floats, Labels
 from kinfold.tables.recoding import Replace
-from kinfold.tables.schema import Kind, Storage
+from kinfold.tables.schema import MAX_DECIMAL_DIGITS, SECONDS_PER_DAY, Kind, Storage
 
 EXTRA_DECIMALS = 6  # of averages that are not rounded, if doubles do not hold them
 LARGER_UNITS = 'give the values in larger units, or set type = "nominal"'
@@ -404,10 +403,10 @@ def exact_to_arrow(attribute: NumericAttribute, values: NDArray[Any], missing: N
     """Convert whole numbers of the last decimal to an array with `more` decimals than the column has."""
     if attribute.bound.column.storage is Storage.INTEGER and not more:
         return pa.array(np.where(missing, 0, values).astype(np.int64), mask=missing)
-    shift, context = (attribute.bound.column.decimals or 0) + more, Context(prec=2 * DECIMAL_DIGITS)
+    shift, context = (attribute.bound.column.decimals or 0) + more, Context(prec=2 * MAX_DECIMAL_DIGITS)
     exact = [None if null else Decimal(int(v)).scaleb(-shift, context) for v, null in zip(values, missing, strict=True)]
     try:
-        return pa.array(exact, pa.decimal128(DECIMAL_DIGITS, shift))
+        return pa.array(exact, pa.decimal128(MAX_DECIMAL_DIGITS, shift))
     except pa.ArrowInvalid:  # its message quotes a value
         what = f"column '{attribute.bound.name}' holds numbers of more digits than can be averaged exactly"
         raise DataError(what, fix=LARGER_UNITS) from None

@@ -36,8 +36,8 @@ Codes: TypeAlias = NDArray[np.intp]
 Places: TypeAlias = NDArray[np.intp]  # by record, the record whose value it gets
 
 MISSING = -1  # code of a missing value
-DRAWS_PER_CHUNK = 1 << 14
-MAX_TRIES = 50  # to hit a value that is not swapped yet; then those left are listed
+DRAWS_PER_CHUNK = 1 << 14  # 128 KB of one hash; other sizes give other draws
+MAX_TRIES = 50  # to hit a partner that fits; then those left are listed
 
 
 def make_key(seed: int, name: str, *values: NDArray[np.generic]) -> bytes:

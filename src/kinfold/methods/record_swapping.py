@@ -24,11 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.errors import DataError, PolicyError
-from kinfold.methods.perturbation import draw_uniforms, make_key, stream_uniforms
+from kinfold.methods.perturbation import MAX_TRIES, draw_uniforms, make_key, stream_uniforms
 
 Codes: TypeAlias = NDArray[np.intp]
-
-MAX_TRIES = 50  # to hit a partner in another area; then all are listed
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,10 +29,10 @@ from numpy.typing import NDArray
 
 from kinfold.errors import PolicyError
 from kinfold.models.model import ClassCriterion, Finding, Mask, Promise, Statistic
+from kinfold.tables.schema import MAX_EXACT_INTEGER
 from kinfold.tables.tally import Ints, Spread, Tally
 
 RELATIVE_TOLERANCE = 1e-12  # logarithms are rounded, and l equally frequent values must be l-diverse
-MAX_C = 2.0**53  # no class has more records, so a larger c changes nothing
 DiversityKind = Literal["distinct", "entropy", "recursive"]
 
 
@@ -74,12 +74,12 @@ class LDiversity:
         sizes = spread.class_totals(len(tally))
         if self.kind == "entropy":
             return effective_values(spread, sizes)
-        return recursive_levels(spread, sizes, min(self.c, MAX_C))
+        return recursive_levels(spread, sizes, min(self.c, MAX_EXACT_INTEGER))
 
     def criterion(self, values: NDArray[Any]) -> ClassCriterion:  # noqa: ARG002  the same for any values
         """Return the criterion that a search uses."""
         statistic: Statistic = "effective" if self.kind == "entropy" else self.kind
-        return ClassCriterion(statistic, self.l, min(self.c, MAX_C))
+        return ClassCriterion(statistic, self.l, min(self.c, MAX_EXACT_INTEGER))
 
     def failing(self, tally: Tally) -> Mask:
         """Mark the classes below l."""

@@ -33,7 +33,6 @@ from kinfold.hierarchies import (
 )
 from kinfold.policy.binding import BoundColumn
 from kinfold.policy.exact_values import (
-    SECONDS_PER_DAY,
     DistinctValues,
     doubles_suffice,
     format_number,
@@ -42,7 +41,16 @@ from kinfold.policy.exact_values import (
 )
 from kinfold.tables.engine import Engine
 from kinfold.tables.points import MAX_MAGNITUDE, NominalScale, OrdinalScale, Points, Scale
-from kinfold.tables.schema import ExactColumn, Kind, Role, Storage, normalize_category
+from kinfold.tables.schema import (
+    MAX_DECIMAL_DIGITS,
+    MAX_EXACT_INTEGER,
+    SECONDS_PER_DAY,
+    ExactColumn,
+    Kind,
+    Role,
+    Storage,
+    normalize_category,
+)
 
 Codes: TypeAlias = NDArray[np.int32]
 Texts: TypeAlias = NDArray[Any]
@@ -132,8 +140,6 @@ ExactReader: TypeAlias = Callable[[Floats], DistinctValues | None]
 
 LARGEST_DAY = 1e8  # the microseconds of a released date fit into 64 bits
 LARGEST_INTEGER = 2.0**63  # released integers have 64 bits
-MAX_EXACT_DOUBLE = 2.0**53  # doubles hold every integer up to this
-DECIMAL_DIGITS = 38  # of an Arrow decimal
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +159,7 @@ class NumericAttribute:
         """Whether the numbers have more digits than a double holds."""
         decimals = self.bound.column.decimals if self.bound.kind is Kind.CONTINUOUS else None
         largest = max(np.nanmax(self.numbers, initial=0.0), -np.nanmin(self.numbers, initial=0.0))
-        return decimals is not None and float(largest) * 10.0**decimals >= MAX_EXACT_DOUBLE
+        return decimals is not None and float(largest) * 10.0**decimals >= MAX_EXACT_INTEGER
 
     @property
     def null(self) -> NDArray[np.bool_]:
@@ -231,9 +237,9 @@ def _add_units(engine: Engine, frame: Any, attribute: Attribute) -> Attribute:
     if isinstance(attribute, CategoricalAttribute) or attribute.bound.average == "generalize" or not attribute.is_long:
         return attribute
     texts = engine.collect(frame, {attribute.bound.name: None}).column(0).to_pylist()
-    shift, context = attribute.bound.column.decimals or 0, Context(prec=2 * DECIMAL_DIGITS)
+    shift, context = attribute.bound.column.decimals or 0, Context(prec=2 * MAX_DECIMAL_DIGITS)
     units = [int(Decimal(text.strip()).scaleb(shift, context)) if text else 0 for text in texts]
-    if max(map(abs, units), default=0) >= 10**DECIMAL_DIGITS:
+    if max(map(abs, units), default=0) >= 10**MAX_DECIMAL_DIGITS:
         return attribute
     return replace(attribute, units=np.array(units, object))
 

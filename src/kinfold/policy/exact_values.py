@@ -32,7 +32,6 @@ Texts: TypeAlias = NDArray[Any]
 
 MAX_EXACT_UNITS = 1e15  # a double keeps smaller numbers, in units of their last decimal
 MAX_WRITTEN_DIGITS = 10_000  # numbers with a larger exponent are written with it
-SECONDS_PER_DAY = 86400
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,7 +49,7 @@ KIND_TEXTS: Mapping[PerturbationKind, str] = {
     "rank swapping": "values of similar size are swapped between records",
     "micro-averages": "neighbouring values are replaced by their mean",
 }
-MAX_ROW_ERROR = 1e-9  # of the sum of the probabilities of a row
+MAX_ROW_ERROR = 1e-9  # of the sum of a row of probabilities
 
 
 class Perturbation(Section):

@@ -19,7 +19,7 @@ from kinfold.tables.engine import Engine
 from kinfold.tables.recoding import RecodedValues, ValueLimits, ValueMap, count_decimals
 from kinfold.tables.schema import Column, Role, Schema, Storage
 
-MAX_DECIMALS = 9  # of top, bottom and round_to
+MAX_LIMIT_DECIMALS = 9  # of top, bottom and round_to
 LIMIT_KEYS = ("top", "bottom", "round_to")
 
 
@@ -155,8 +155,8 @@ def _check_number_limits(column: Column, request: ColumnPolicy, where: str) -> I
         elif column.storage is Storage.INTEGER and limit % 1:
             what = f"{where}.{key}: not a whole number, but the column holds whole numbers"
             yield Problem(what, "write a whole number")
-        elif count_decimals(limit) > MAX_DECIMALS:
-            yield Problem(f"{where}.{key}: more than {MAX_DECIMALS} decimals", "write fewer decimals")
+        elif count_decimals(limit) > MAX_LIMIT_DECIMALS:
+            yield Problem(f"{where}.{key}: more than {MAX_LIMIT_DECIMALS} decimals", "write fewer decimals")
     ends = (request.bottom, request.top)
     if isinstance(ends[0], float) and isinstance(ends[1], float) and ends[0] > ends[1]:
         yield Problem(f"{where}: bottom is above top", "exchange them")

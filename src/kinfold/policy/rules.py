@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any
 
 from kinfold.errors import Problem
 from kinfold.policy.validation import suggest_name
-from kinfold.tables.schema import Kind, Storage
+from kinfold.tables.schema import SECONDS_PER_DAY, Kind, Storage
 
 if TYPE_CHECKING:
     from kinfold.policy.binding import BoundColumn
@@ -429,7 +429,7 @@ def parse_day(text: str, form: str | None = None) -> float | None:
             moment = datetime.strptime(text, each) if each else datetime.fromisoformat(text)
         except ValueError:
             continue
-        return (moment.replace(tzinfo=None) - datetime(1970, 1, 1)).total_seconds() / 86400
+        return (moment.replace(tzinfo=None) - datetime(1970, 1, 1)).total_seconds() / SECONDS_PER_DAY
     return None
 
 

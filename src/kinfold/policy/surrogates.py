@@ -21,7 +21,7 @@ from kinfold.tables.engine import Engine
 from kinfold.tables.queries import replace_categories
 
 RANDOM_BYTES = 10  # 80 bits: two of a billion people have one key with a probability below one in a million
-HASH_BYTES = 16
+HASH_BYTES = 16  # 128 bits: no two people get one key by chance
 MIN_SECRET_BYTES = 32
 MAX_SECRET_BYTES = 1 << 20
 MAKE_SECRET = "make one with: python -c 'import secrets; print(secrets.token_hex(32))'"  # noqa: S105  a hint

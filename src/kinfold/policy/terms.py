@@ -40,11 +40,10 @@ from kinfold.policy.events import mark_events
 from kinfold.policy.model import Policy
 from kinfold.tables.engine import Engine
 from kinfold.tables.queries import number_texts
-from kinfold.tables.schema import AS_TEXT, Column, Kind, OrderedReading, Role, normalize_category
+from kinfold.tables.schema import AS_TEXT, MAX_EXACT_INTEGER, Column, Kind, OrderedReading, Role, normalize_category
 from kinfold.tables.tally import Scopes, encode_values
 
 MAX_WEIGHT_DECIMALS = 6  # of sampling weights: further ones change no average that is shown
-MAX_WEIGHT_SUM = 2.0**53  # in units of the last decimal: sums of doubles are exact below
 
 
 def build_terms(policy: BoundPolicy, engine: Engine, frame: Any, *, released: bool = False) -> Terms:
@@ -224,7 +223,7 @@ def collect_weights(engine: Engine, frame: Any, column: Column) -> tuple[NDArray
         what = f"columns.{column.name}: {plural(wrong, 'record has', 'records have')} no sampling weight above 0"
         raise DataError(what, fix="correct them, or leave out output.weighted, average and calibrate")
     decimals = MAX_WEIGHT_DECIMALS if column.decimals is None else min(column.decimals, MAX_WEIGHT_DECIMALS)
-    if numbers.sum() * 10.0**decimals >= MAX_WEIGHT_SUM:
+    if numbers.sum() * 10.0**decimals >= MAX_EXACT_INTEGER:
         what = f"columns.{column.name}: the sampling weights are too large to be added exactly"
         raise DataError(what, fix="give them in larger units, or with fewer decimals")
     return np.maximum(np.round(numbers * 10.0**decimals).astype(np.int64), 1), decimals

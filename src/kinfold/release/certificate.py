@@ -25,7 +25,7 @@ from kinfold.models.verdict import Verdict
 from kinfold.policy.binding import BoundColumn, BoundPolicy
 from kinfold.policy.perturbation import PerturbationKind
 from kinfold.policy.review import Review
-from kinfold.tables.schema import SURROGATE, Kind, Role
+from kinfold.tables.schema import MAX_EXACT_INTEGER, SURROGATE, Kind, Role
 from kinfold.tables.source_form import ReleasedForm
 from kinfold.tables.tally import HOUSEHOLD_WORDS
 
@@ -84,8 +84,9 @@ ModelName = Literal[
 MODELS = {name: getattr(models, name) for name in get_args(ModelName)}
 
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Count = Annotated[int, Field(ge=0, le=2**53, strict=True)]
-ParameterValue = str | Annotated[int, Field(ge=-(2**53), le=2**53, strict=True)] | Annotated[float, Field(strict=True)]
+Count = Annotated[int, Field(ge=0, le=MAX_EXACT_INTEGER, strict=True)]
+WholeNumber = Annotated[int, Field(ge=-MAX_EXACT_INTEGER, le=MAX_EXACT_INTEGER, strict=True)]
+ParameterValue = str | WholeNumber | Annotated[float, Field(strict=True)]
 
 
 class _CertificatePart(BaseModel):

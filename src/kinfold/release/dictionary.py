@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from kinfold.measures.measurement import MAX_VALUES_LISTED
 from kinfold.measures.pairing import MAX_DISTINCT_COUNTED, NumberCounts
 from kinfold.policy.binding import BoundColumn
 from kinfold.policy.encoding import format_value
@@ -26,10 +27,8 @@ from kinfold.release.report.description import ReleaseContents, describe_treatme
 from kinfold.release.report.wording import format_count, make_visible
 from kinfold.tables.readers.files import hash_file
 from kinfold.tables.recoding import Drop
-from kinfold.tables.schema import Column, Kind, Storage, normalize_category
+from kinfold.tables.schema import MAX_EXACT_INTEGER, Column, Kind, Storage, normalize_category
 
-MAX_VALUES_LISTED = 50  # of a column with more, the dictionary has their number
-MAX_EXACT_INTEGER = 2**53
 QUOTED_NOTE = "An apostrophe stands before each text that a spreadsheet would take for a formula."
 FIELD_TYPES = {
     Storage.INTEGER: "integer",

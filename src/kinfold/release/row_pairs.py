@@ -174,7 +174,7 @@ MIN_COMMON_SHARE = 0.9  # of its values that an unchanged column has in both tab
 MIN_EXCESS_SHARE = 0.02  # of rows with equal values, above chance
 MAX_LOG_CHANCE = log(0.01)  # of values that are sorted by chance
 MAX_ORDER_CORRELATION = 0.5  # of original values with their rows: with more, sorted values are no surprise
-ROUNDING_TOLERANCE = 1e-9
+ROUNDING_TOLERANCE = 1e-9  # of shares
 
 
 def _match_rows(tables: TablePair, attributes: Sequence[Attribute], others: Sequence[str]) -> NDArray[np.intp] | None:

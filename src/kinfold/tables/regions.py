@@ -20,6 +20,7 @@ from kinfold.tables.schema import Column
 
 RegionProgress: TypeAlias = Callable[[int, int], None]
 
+NO_SEAM = -1  # the seam of rows that are at none
 ROWS_PER_ROUTE = 1_000_000  # rows that are routed at a time
 
 

@@ -18,6 +18,9 @@ from typing import Any, ClassVar, Literal
 
 NUMBER_PATTERN = r"[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,9})?"
 CANONICAL_NUMBER_PATTERN = r"0|-?[1-9][0-9]*|-?(0|[1-9][0-9]*)\.[0-9]*[1-9]"  # as `normalize_category` writes a number
+MAX_EXACT_INTEGER = 2**53  # below, a double holds every whole number
+MAX_DECIMAL_DIGITS = 38  # of a decimal of 128 bits, in DuckDB and in Arrow
+SECONDS_PER_DAY = 86_400
 MAX_NUMBER_LENGTH = 400  # characters of a number without an exponent: enough for every double
 
 _number_regex, _canonical_regex = re.compile(NUMBER_PATTERN), re.compile(CANONICAL_NUMBER_PATTERN)

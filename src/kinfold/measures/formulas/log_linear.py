@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 MAX_CELLS = 10_000_000  # of connected columns: 80 MB
 MAX_STEPS = 1000
-MARGIN_TOLERANCE = 1e-10
+MARGIN_TOLERANCE = 1e-10  # the largest relative change of a margin in the last step
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -27,8 +27,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from kinfold.measures.formulas.arrays import Floats, NotApplicable
+from kinfold.policy.perturbation import MAX_ROW_ERROR
 
-MAX_ROW_ERROR = 1e-9  # of the sum of a row of probabilities
 LogLikelihood: TypeAlias = Callable[[int], Floats]  # by target: how likely each released record is, as logarithms
 MAX_LIKELIHOOD_ERROR = 1e-9  # likelihoods so close are equal
 

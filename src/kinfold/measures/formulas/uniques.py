@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 MAX_ALPHA = 1.0 - 1e-9  # alpha is below 1
 MAX_LOG_THETA = 50.0  # log of the largest theta in the search: one pair among n uniques has theta of about n²/2
-ROOT_TOLERANCE = 1e-12
+ROOT_TOLERANCE = 1e-12  # of a parameter: estimates are shown with four digits
 
 
 def sample_uniques(sizes: ArrayLike, classes: Ints | None = None) -> int:

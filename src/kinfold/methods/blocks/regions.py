@@ -27,7 +27,7 @@ from kinfold.measures.formulas.attribute_disclosure import ClassOrder, find_reve
 from kinfold.methods.blocks import routing
 from kinfold.methods.blocks.cutting import choose_block_size, rank_values
 from kinfold.methods.blocks.pool import limit_threads
-from kinfold.methods.blocks.routing import NO_SEAM, RegionRouter, RowReader
+from kinfold.methods.blocks.routing import RegionRouter, RowReader
 from kinfold.methods.classes import improve_borders, make_classes
 from kinfold.methods.microaggregation import average_classes, microaggregate
 from kinfold.methods.missing_values import describe_left_out
@@ -44,7 +44,15 @@ from kinfold.progress import no_progress
 from kinfold.tables.points import Labels
 from kinfold.tables.queries import round_stable, sample_positions
 from kinfold.tables.recoding import Recoding, Replace
-from kinfold.tables.regions import LabelledRows, Labelling, RegionAndSeam, RegionProgress, RequestedColumns, ValueCodes
+from kinfold.tables.regions import (
+    NO_SEAM,
+    LabelledRows,
+    Labelling,
+    RegionAndSeam,
+    RegionProgress,
+    RequestedColumns,
+    ValueCodes,
+)
 from kinfold.tables.schema import Column, Kind, Role
 from kinfold.tables.tally import encode_values
 

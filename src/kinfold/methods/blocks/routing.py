@@ -32,6 +32,7 @@ from kinfold.methods.missing_values import mark_left_out
 from kinfold.policy.encoding import Attribute, NumericAttribute, build_points, count_records, encode_numbers
 from kinfold.tables.points import Floats, Labels, Points
 from kinfold.tables.queries import hash_numbers
+from kinfold.tables.regions import NO_SEAM
 
 Rows = NDArray[np.intp]
 
@@ -47,7 +48,6 @@ MIN_CLASSES_PER_REGION = 20  # a region has at least so many times k records
 MAX_REGIONS_PER_PATTERN = 1 << 20
 MAX_REGION_LAYERS, SAMPLE_RECORDS_PER_LAYER = 32, 100  # in each region: fewer sample records make ragged cuts
 CLASS_MARGIN = 0.2  # of the width of a class, on either side of it: more takes longer and gains little
-NO_SEAM = -1
 NUMBER_BOUND = 1e100  # a larger number is refused when its region is processed; until then it is clipped
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.models import Finding
+from kinfold.tables.schema import MAX_EXACT_INTEGER
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,6 @@ Floats: TypeAlias = NDArray[np.float64]
 
 MAX_BINS = 24  # that can be distinguished in the width of a chart
 MAX_LABELS = 12  # rows of a chart; one more for the rest
-MAX_EXACT_INTEGER = 2.0**53  # above, consecutive integers are not distinct doubles
 
 
 def compute_edges(*columns: Floats) -> Floats:

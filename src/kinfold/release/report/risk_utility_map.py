@@ -21,7 +21,7 @@ from kinfold.release.report.wording import make_visible, measure_text
 # pixels: upper estimates of the width of a letter, the height of a line, a point with its margin
 LETTER_WIDTH, LINE_HEIGHT, POINT_RADIUS = 6.4, 13.0, 9.0
 RING_DISTANCES = tuple(range(18, 260, 12))  # distances of labels with a leader line
-DIRECTIONS = 24
+DIRECTIONS = 24  # in which a label may stand from its point
 CLOSE_DISTANCE = 12.0  # pixels
 MAP_HEIGHTS = (326, 400, 480, 560)
 

@@ -17,6 +17,7 @@ from kinfold.errors import DataError, PolicyError, Problem
 from kinfold.tables.databases.address import DatabaseAddress, TableName
 from kinfold.tables.databases.session import BY_STATE, QueryColumn, RowQuery, Session, check_query, open_session
 from kinfold.tables.duckdb.expressions import quote_identifier, quote_string
+from kinfold.tables.schema import MAX_DECIMAL_DIGITS
 
 # They detect a lost network; the address and the environment override them.
 TIMEOUTS = {"connect_timeout": "30", "keepalives_idle": "30", "keepalives_interval": "10", "keepalives_count": "3"}
@@ -35,8 +36,7 @@ CASTS = {"money": "::numeric::text", "oid": "::bigint"} | dict.fromkeys(TYPES_AS
 READABLE = PLAIN_TYPES | {*CASTS}
 DECIMAL = {"numeric", "money"}
 MODIFIER_OFFSET = 4  # the modifier of a numeric is (digits << 16 | decimals) + 4
-MAX_DIGITS = 38  # of a decimal in the engine
-MAX_NAME_BYTES = 63
+MAX_NAME_BYTES = 63  # PostgreSQL cuts longer names
 COLUMN_TYPES = {  # of the engine: their names in PostgreSQL
     "BOOLEAN": "boolean", "TINYINT": "smallint", "UTINYINT": "smallint", "SMALLINT": "smallint",
     "USMALLINT": "integer", "INTEGER": "integer", "UINTEGER": "bigint", "BIGINT": "bigint", "FLOAT": "real",
@@ -100,7 +100,7 @@ def _read_declared_digits(field: pa.Field) -> tuple[int, int] | None:
     """Return the declared (digits, decimals) of a numeric column."""
     modifier = int((field.metadata or {}).get(b"POSTGRESQL:typmod", b"-1"))
     digits, decimals = (modifier - MODIFIER_OFFSET) >> 16, (modifier - MODIFIER_OFFSET) & 0x7FF
-    return (digits, decimals) if modifier >= MODIFIER_OFFSET and decimals <= digits <= MAX_DIGITS else None
+    return (digits, decimals) if modifier >= MODIFIER_OFFSET and decimals <= digits <= MAX_DECIMAL_DIGITS else None
 
 
 def _add_timeouts(uri: str) -> str:

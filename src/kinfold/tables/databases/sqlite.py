@@ -21,13 +21,13 @@ from kinfold.errors import DataError, PolicyError, Problem
 from kinfold.tables.databases.address import DatabaseAddress, TableName
 from kinfold.tables.databases.session import SEVERAL, QueryColumn, RowQuery, Session, check_query, open_session
 from kinfold.tables.duckdb.expressions import quote_identifier, quote_string
+from kinfold.tables.schema import MAX_EXACT_INTEGER
 
 BATCH_OPTIONS = {"adbc.sqlite.query.batch_rows": "65536"}
 EXAMPLES = {"integer": "0", "real": "0.5", "text": "''"}
 COLUMN_TYPES = {"BIGINT": "INTEGER", "DOUBLE": "REAL", "VARCHAR": "TEXT"}
 WHOLE_TYPES = ("TINYINT", "SMALLINT", "INTEGER", "UTINYINT", "USMALLINT", "UINTEGER")
 FITTED_TYPES = dict.fromkeys(WHOLE_TYPES, "BIGINT") | {"FLOAT": "DOUBLE"}
-MAX_EXACT_INTEGER = 2**53
 COLUMNS_PER_QUERY = 200  # SQLite limits the columns of a result
 
 

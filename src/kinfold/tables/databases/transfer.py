@@ -31,8 +31,9 @@ from kinfold.tables.duckdb.connection import Database
 from kinfold.tables.duckdb.expressions import Frame, quote_identifier
 from kinfold.tables.duckdb.writing import ExportedRows, compute_row_checksum
 from kinfold.tables.readers.reading import read_stream
+from kinfold.tables.schema import MAX_DECIMAL_DIGITS
 
-MAX_DIGITS, MAX_WORD_DIGITS = 38, 18  # of a decimal in the engine, and of one in 64 bits
+MAX_WORD_DIGITS = 18  # of a decimal of 64 bits
 FINITE_PATTERN = r"-?[0-9]+(\.[0-9]+)?"
 FIRST_DAY = "DATE '4714-01-01 (BC)'"  # of PostgreSQL; the driver returns infinity as an earlier date
 
@@ -113,10 +114,10 @@ def _find_decimal_type(db: Database, table: str, c: str, column: QueryColumn, wh
     if column.digits:
         return "DECIMAL({}, {})".format(*column.digits)
     digits, decimals = (before or 1) + (after or 0), after or 0
-    if digits > MAX_DIGITS:
-        what = f"column '{column.name}' of {where} holds numbers of {digits} digits; {MAX_DIGITS} is the limit"
+    if digits > MAX_DECIMAL_DIGITS:
+        what = f"column '{column.name}' of {where} holds numbers of {digits} digits; {MAX_DECIMAL_DIGITS} is the limit"
         raise DataError(what, fix="round them, or cast them to text, with a query")
-    return f"DECIMAL({MAX_WORD_DIGITS if digits < MAX_WORD_DIGITS else MAX_DIGITS}, {decimals})"
+    return f"DECIMAL({MAX_WORD_DIGITS if digits < MAX_WORD_DIGITS else MAX_DECIMAL_DIGITS}, {decimals})"
 
 
 def _refuse_infinity(db: Database, frame: Frame, where: str) -> None:

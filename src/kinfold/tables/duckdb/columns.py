@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple
 
 from kinfold.tables.duckdb.connection import Database, split_questions
 from kinfold.tables.duckdb.expressions import FLOAT_TYPES, Frame, is_formula_sql, quote_string
-from kinfold.tables.schema import Column, LikelyType, Schema, Storage
+from kinfold.tables.schema import NUMBER_PATTERN, Column, LikelyType, Schema, Storage
 from kinfold.tables.source_form import (
     APOSTROPHES,
     DATE_FORMATS,
@@ -324,9 +324,8 @@ def _find_missing_words(db: Database, frame: Frame, column: _TextColumn) -> tupl
 
 
 WHOLE_PATTERN = r"[+-]?(0|[1-9][0-9]{0,17})"
-NUMBER_PATTERN = r"[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"
 NOT_FINITE_PATTERN = r"(?i)[+-]?(nan|inf|infinity)"
-MAX_DECIMALS = 12
+MAX_DECIMALS = 12  # with more, a number is measured to the precision of a double
 MAX_DECIMALS_BY_ROUNDING = 4  # decimals that are counted by rounding, without casting to text
 
 _SIGNED_TYPES = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")

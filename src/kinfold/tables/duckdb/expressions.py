@@ -16,7 +16,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from kinfold.tables.readers.linked_tables import JoinedParts
-from kinfold.tables.schema import UTC_ZONE, Column, Storage
+from kinfold.tables.schema import SECONDS_PER_DAY, UTC_ZONE, Column, Storage
 from kinfold.tables.source_form import DEFAULT_FORM, SourceForm, has_offset, has_time
 from kinfold.tables.text_values import FORMULA_PATTERN, NUMBER_CELL_PATTERN, QUOTE, SIGNS_ONLY_PATTERN
 
@@ -172,7 +172,7 @@ def number_sql(frame: Frame, column: Column) -> str:
     elif kind != "DATE" and not kind.startswith("TIMESTAMP"):
         return f"CAST({c} AS DOUBLE)"
     if column.storage is Storage.TIMESTAMP or has_time(column.date_format):
-        return f"epoch(CAST({c} AS TIMESTAMP)) / 86400"
+        return f"epoch(CAST({c} AS TIMESTAMP)) / {SECONDS_PER_DAY}"
     return f"CAST(CAST({c} AS DATE) - DATE '1970-01-01' AS DOUBLE)"
 
 

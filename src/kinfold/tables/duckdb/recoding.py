@@ -29,7 +29,7 @@ from kinfold.tables.recoding import (
     ValueRecoding,
     count_decimals,
 )
-from kinfold.tables.schema import Column, Schema, Storage
+from kinfold.tables.schema import SECONDS_PER_DAY, Column, Schema, Storage
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,7 +277,7 @@ def _limit_number(limit: float | str) -> str:
     if not isinstance(limit, str):
         return repr(float(limit))
     moment = datetime.fromisoformat(limit).replace(tzinfo=None)
-    return repr((moment - datetime(1970, 1, 1)).total_seconds() / 86400)
+    return repr((moment - datetime(1970, 1, 1)).total_seconds() / SECONDS_PER_DAY)
 
 
 def _limit_text_sql(limit: float | str, column: Column, kind: str) -> str:

@@ -36,15 +36,16 @@ from kinfold.tables.duckdb.connection import Database
 from kinfold.tables.duckdb.expressions import FLOAT_TYPES, Frame, cast_text_sql, number_sql, text_sql
 from kinfold.tables.schema import (
     CANONICAL_NUMBER_PATTERN,
+    MAX_DECIMAL_DIGITS,
     MAX_LISTED_VALUES,
     MAX_NUMBER_LENGTH,
+    NUMBER_PATTERN,
     Column,
     OrderedReading,
     OrderStats,
     Storage,
     ValueStats,
 )
-from kinfold.tables.schema import NUMBER_PATTERN as SPELLED
 from kinfold.tables.tally import Spread
 
 
@@ -257,8 +258,7 @@ def compute_order_stats(db: Database, frame: Frame, column: Column) -> OrderStat
 
 
 ALWAYS = "TRUE"  # every value is readable
-MAX_DECIMAL_DIGITS = 38  # of a DECIMAL in DuckDB
-NUMBER_PATTERN = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,9})?"  # leading zeros are allowed
+ZERO_PADDED_NUMBER_PATTERN = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,9})?"
 ISO_PATTERN = (
     r"[0-9]{4,6}-[0-9]{1,2}-[0-9]{1,2}( \(BC\))?([ T][0-9]{1,2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?)?"
     r"( ?(Z|[+-][0-9]{2}(:?[0-9]{2})?))?( \(BC\))?"
@@ -300,7 +300,7 @@ def other_spellings_sql(c: str, table: str) -> str:
     canonical = f"regexp_full_match(v, '{CANONICAL_NUMBER_PATTERN}') AND length(v) <= {MAX_NUMBER_LENGTH}"
     return (
         f"SELECT v FROM (SELECT DISTINCT {c} AS v FROM {table}) "
-        f"WHERE regexp_full_match(trim(v), '{SPELLED}') AND NOT ({canonical})"
+        f"WHERE regexp_full_match(trim(v), '{NUMBER_PATTERN}') AND NOT ({canonical})"
     )
 
 
@@ -324,7 +324,7 @@ def digits_sql(c: str) -> str:
     text = f"trim({c})"
     questions = (
         f"count({c})",
-        f"count(*) FILTER (WHERE regexp_full_match({text}, '{NUMBER_PATTERN}'))",
+        f"count(*) FILTER (WHERE regexp_full_match({text}, '{ZERO_PADDED_NUMBER_PATTERN}'))",
         f"count(*) FILTER (WHERE {text} ILIKE '%e%')",
         f"max(length(split_part(ltrim({text}, '+-'), '.', 1)))",
         f"max(length(split_part({text}, '.', 2)))",

@@ -27,6 +27,7 @@ from typing import Any
 
 from kinfold.errors import DataError
 from kinfold.tables.column_names import build_header_error, check_column_names, find_values_in_header
+from kinfold.tables.readers.files import READ_SIZE
 from kinfold.tables.readers.layout import SAMPLED_LINES, Line, check_layout, name_first_column
 from kinfold.tables.resources import check_column_count
 from kinfold.tables.source_form import SourceForm
@@ -34,7 +35,6 @@ from kinfold.tables.source_form import SourceForm
 SEPARATORS = (",", ";", "\t", "|")
 SAMPLE_BYTES = 1 << 18  # of the file, from which the separator and the header are detected
 SAMPLE_ROWS = 1000  # rows of the sample that are compared with the header
-CHUNK = 1 << 20  # bytes or characters read at a time
 MIN_FIELDS_BELOW_TITLE = 3  # of most records, if the first line has one field
 MIN_SHARE_BELOW_TITLE = 0.8  # of the records that have as many
 SEPARATOR_NAMES = {"\t": "tab", " ": "space"}
@@ -172,7 +172,7 @@ def _decodes(path: Path, encoding: str) -> bool:
     decoder = codecs.getincrementaldecoder(encoding)()
     try:
         with path.open("rb") as file:
-            while chunk := file.read(CHUNK):
+            while chunk := file.read(READ_SIZE):
                 if "\0" in decoder.decode(chunk):
                     return False
             decoder.decode(b"", final=True)
@@ -189,7 +189,7 @@ def transcode(path: Path, dialect: Dialect, copy: Path) -> None:
     ):
         for _ in range(dialect.above):
             source.readline()
-        while chunk := source.read(CHUNK):
+        while chunk := source.read(READ_SIZE):
             target.write(chunk)
 
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from kinfold.errors import DataError, KinfoldError, PolicyError
 from kinfold.tables.resources import check_expanded_size
 
-CHUNK = 1 << 20  # bytes held at a time
+READ_SIZE = 1 << 20  # bytes or characters read at a time
 GLOB_CHARACTERS = frozenset("*?[\\")  # DuckDB reads a path with these as a pattern, and has no escape for all of them
 
 
@@ -131,7 +131,7 @@ def unpack(path: Path, packing: str, copy: Path) -> None:
     size = 0
     try:
         with _open_packed(path, packing) as packed, copy.open("wb") as target:
-            while chunk := packed.read(CHUNK):
+            while chunk := packed.read(READ_SIZE):
                 target.write(chunk)
                 size += len(chunk)
                 check_expanded_size(size, path.name)
@@ -154,7 +154,7 @@ def check_workbook_size(path: Path) -> None:
             for part in book.infolist():
                 part.file_size = 1 << 62  # read to the end, not to the size in its header
                 with book.open(part) as file:
-                    while chunk := file.read(CHUNK):
+                    while chunk := file.read(READ_SIZE):
                         size += len(chunk)
                         check_expanded_size(size, path.name, limit)
     except KinfoldError:

@@ -30,8 +30,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kinfold.errors import DataError, PolicyError, Problem, explain_install
+from kinfold.tables.schema import MAX_EXACT_INTEGER, SECONDS_PER_DAY
 
-SECONDS_PER_DAY = 86400
 MICROSECONDS_PER_SECOND = 10**6
 MICROSECONDS_PER_DAY = SECONDS_PER_DAY * MICROSECONDS_PER_SECOND
 MAX_SECONDS = 2.0**43  # as microseconds these fit into 64 bits
@@ -193,7 +193,6 @@ READER_NAMES = {
 }
 PACKAGES = {".dta": "Stata", ".sas7bdat": "SAS", ".xpt": "SAS"}  # else SPSS
 LABELS_KEY, TITLE_KEY = b"kinfold:labels", b"kinfold:title"  # of a field's metadata
-MAX_EXACT_INTEGER = 2.0**53  # doubles are exact up to this whole number
 INSTALL_HINT = explain_install("stats", "install the reader")
 
 

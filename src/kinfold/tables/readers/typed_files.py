@@ -22,9 +22,8 @@ from kinfold.errors import DataError, Problem
 from kinfold.tables.column_names import check_column_names
 from kinfold.tables.duckdb.connection import Database
 from kinfold.tables.duckdb.expressions import quote_identifier, quote_string
+from kinfold.tables.schema import MAX_DECIMAL_DIGITS, MAX_EXACT_INTEGER
 
-MAX_DECIMAL_DIGITS = 38  # of a decimal of 128 bits
-FIRST_INEXACT_INTEGER = 2**53  # larger whole numbers are not exact as doubles
 SPARK_METADATA_KEY = b"org.apache.spark.sql.parquet.row.metadata"
 
 
@@ -152,5 +151,5 @@ def _options_sql(lines: bool) -> str:
 def _find_rounded_columns(db: Database, table: str, types: Sequence[str]) -> set[int]:
     """Return the columns of doubles in which whole numbers may be rounded."""
     doubles = [i for i, kind in enumerate(types) if kind == "DOUBLE"]
-    questions = [f"count(*) FILTER (WHERE abs(c{i}) >= {FIRST_INEXACT_INTEGER})" for i in doubles]
+    questions = [f"count(*) FILTER (WHERE abs(c{i}) >= {MAX_EXACT_INTEGER})" for i in doubles]
     return {i for i, rows in zip(doubles, db.answers(questions, table), strict=True) if rows}

@@ -21,9 +21,11 @@ from typing import IO, Any, TypeAlias
 from xml.parsers import expat
 from zipfile import ZipFile
 
+from kinfold.tables.readers.files import READ_SIZE
+from kinfold.tables.schema import MAX_EXACT_INTEGER, SECONDS_PER_DAY
+
 Attributes: TypeAlias = dict[str, str]
 
-CHUNK = 1 << 20
 AS_NUMBER, AS_DATE, AS_TIME, AS_DURATION = range(4)  # how a number format shows a number
 BUILT_IN_FORMATS = dict.fromkeys([*range(14, 18), 22, *range(27, 32), 36, *range(50, 55), 57, 58], AS_DATE)
 BUILT_IN_FORMATS |= dict.fromkeys([18, 19, 20, 21, 32, 33, 34, 35, 45, 47, 55, 56], AS_TIME) | {46: AS_DURATION}
@@ -169,7 +171,7 @@ def _parse_xml(file: IO[bytes], start: Callable[[str, Attributes], Any], **handl
     parser.StartDoctypeDeclHandler = _refuse_doctype
     for name, handler in handlers.items():
         setattr(parser, name, handler)
-    while chunk := file.read(CHUNK):
+    while chunk := file.read(READ_SIZE):
         parser.Parse(chunk)
         yield
     parser.Parse(b"", True)
@@ -182,10 +184,9 @@ def _refuse_doctype(*_: Any) -> None:
 
 MAX_EXACT_DIGITS = 15  # a double holds any number of so many digits
 MAX_DOUBLE_DIGITS = 17  # so many digits identify a double
-MAX_EXACT_INTEGER = 2.0**53
 FALSE_LEAP_DAY = 60  # Excel counts 29 February 1900, which does not exist
 DAYS_IN_FIRST_YEAR = 366  # a time of more than one day and less than this is a duration
-MILLISECONDS_PER_DAY = 86_400_000
+MILLISECONDS_PER_DAY = 1000 * SECONDS_PER_DAY
 MAX_COLUMNS = 16_384
 
 

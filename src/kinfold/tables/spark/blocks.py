@@ -22,6 +22,7 @@ from kinfold.tables.duckdb.expressions import number_sql
 from kinfold.tables.duckdb.recoding import add_labels
 from kinfold.tables.recoding import Recoding
 from kinfold.tables.regions import (
+    NO_SEAM,
     CheckpointStore,
     LabelledRows,
     RegionAndSeam,
@@ -39,7 +40,6 @@ from kinfold.tables.spark.session import JobSession
 BATCHES_PER_CORE = 2  # in one wave
 DEFAULT_CORES = 8  # of a cluster that does not report its cores
 SUMMARY_PLACE = -1  # the place of the summary of a part
-NO_SEAM = -1  # the seam of rows that are at none
 
 
 def run_in_executors(session: JobSession, jobs: Any, pool: Any) -> list[Any]:

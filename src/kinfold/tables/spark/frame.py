@@ -175,7 +175,7 @@ class BatchQuery:
 
 
 MAX_BROADCAST_ROWS = 500_000  # every executor gets a copy of a smaller map; Spark decides how to join a larger one
-ROWS_PER_TRANSFER = 2_000_000
+ROWS_PER_TRANSFER = 2_000_000  # from the executors to this process at a time
 
 
 class ReleaseColumns(NamedTuple):
