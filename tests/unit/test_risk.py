@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import kinfold
 from kinfold import DataError, PolicyError, risk
 from kinfold.measures.formulas import special_uniques
 from reference.parity import cases, generalized_adult, table
@@ -59,6 +60,12 @@ def test_counts_where_a_missing_value_may_be_any(case):
     assert [found.f.sum(), found.F.sum(), found.f.max()] == pytest.approx(
         [expect["sum_fk"], expect["sum_Fk"], expect["max_fk"]], rel=1e-9
     )
+    assert [len(found.f), (found.f == 2).sum()] == [expect["n"], expect["n2"]]
+    assert (1 / found.f).sum() == pytest.approx(expect["sum_1_over_fk"], rel=1e-9)
+    for name, values in (("fk", found.f), ("Fk", found.F)):
+        assert values[: len(expect.get(name, []))] == pytest.approx(expect.get(name, []), rel=1e-9)
+    for size, records in expect.get("fk_histogram", {}).items():
+        assert np.isclose(found.f, float(size), atol=1e-9).sum() == records
     for row in expect.get("first", []):
         assert (found.f[row["record"] - 1], found.F[row["record"] - 1]) == pytest.approx((row["fk"], row["Fk"]))
 
@@ -76,6 +83,46 @@ def test_household_risk(case):
     assert own.sum() == pytest.approx(expect["individual_ER"], rel=1e-12)
     assert found.sum() == pytest.approx(expect["ER"], rel=1e-12)
     assert found[: len(expect["first"])] == pytest.approx(expect["first"], rel=1e-12)
+
+
+@pytest.mark.parametrize("case", [c for c in cases("counts") if c.id == "francdat_allna_a05"])
+def test_a_record_without_keys_fits_every_record(case):
+    given_, expect = case["input"], case["expect"]
+    frame = table("francdat").astype(float)
+    frame.loc[2, given_["keys"]] = np.nan
+    found = risk.counts(frame, given_["keys"], given_["weights"], "any", given_["alpha"])
+    assert (found.f[2], found.F[2]) == pytest.approx((expect["fk"][2], expect["Fk"][2]), rel=1e-12)
+
+
+COMPLETE = ("francdat_approx", "testdata_exact", "testdata_age_exact", "testdata_age_nosurvey", "free1_exact")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", [c for c in cases("individual_risk") if c.id in COMPLETE])
+def test_the_measures_of_a_release_have_the_individual_risk(case):
+    given_, expect = case["input"], case["expect"]
+    frame, options = table(given_["table"]), {"quasi": given_["keys"], "k": 2, "others": "release"}
+    risks = kinfold.measure(frame, frame, sampling_weights=given_.get("weights"), **options)["risk"]
+    plain = {"mean": risks["prosecutor_mean"], "max": risks["prosecutor_max"]}
+    found = risks["individual"] if "weights" in given_ and given_["weights"] else plain
+    assert found["mean"] == pytest.approx(float(expect["sum"]) / len(frame), rel=1e-12)
+    assert found["max"] == pytest.approx(float(expect["max"]), rel=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", [c for c in cases("household_risk") if c.id == "testdata_approx"])
+def test_the_measures_of_a_release_have_the_household_risk(case):
+    """By the exact individual risk; the one of sdcMicro, by its approximation, is near."""
+    given_, expect = case["input"], case["expect"]
+    frame, keys, household = table(given_["table"]), given_["keys"], given_["household"]
+    columns = {key: {"role": "quasi", "household": False} for key in keys}
+    columns |= {household: {"role": "identifier"}, given_["weights"]: {"role": "weight"}}
+    policy = {"privacy": {"k": 2, "household": household}, "columns": columns, "output": {"others": "release"}}
+    released = frame.drop(columns=[household, given_["weights"]])
+    found = kinfold.measure(frame, released, policy)["risk"]["household_max"]
+    exact = risk.household(risk.individual(frame, keys, given_["weights"]), frame[household])
+    assert found == pytest.approx(exact.max(), rel=1e-12)
+    assert exact.sum() == pytest.approx(expect["ER"], rel=1e-3)
 
 
 @pytest.mark.parametrize("case", [c for c in cases("population_uniques") if "simulated" not in c.id])
