@@ -104,7 +104,7 @@ def test_the_measures_of_a_release_have_the_individual_risk(case):
     frame, options = table(given_["table"]), {"quasi": given_["keys"], "k": 2, "others": "release"}
     risks = kinfold.measure(frame, frame, sampling_weights=given_.get("weights"), **options)["risk"]
     plain = {"mean": risks["prosecutor_mean"], "max": risks["prosecutor_max"]}
-    found = risks["individual"] if "weights" in given_ and given_["weights"] else plain
+    found = risks["individual"] if given_.get("weights") else plain
     assert found["mean"] == pytest.approx(float(expect["sum"]) / len(frame), rel=1e-12)
     assert found["max"] == pytest.approx(float(expect["max"]), rel=1e-12)
 
