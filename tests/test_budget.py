@@ -15,16 +15,16 @@ from tools.size import (
 MODULES = read_modules()
 # package: (modules, lines); lines are about 5 % above the size of today
 BUDGET = {
-    "top": (9, 2_250),
+    "top": (9, 2_300),
     "cli": (8, 2_060),
     "comparison": (5, 1_010),
-    "convert": (6, 1_330),
+    "convert": (5, 1_310),
     "demo": (1, 140),
     "disk": (3, 550),
     "hierarchies": (3, 700),
     "kernels": (27, 6_250),
     "measures": (16, 3_540),
-    "measures/formulas": (19, 3_290),
+    "measures/formulas": (18, 3_260),
     "methods": (19, 4_560),
     "methods/blocks": (5, 1_340),
     "methods/generalize": (14, 3_690),
