@@ -203,6 +203,32 @@ def test_what_would_not_protect_events_is_refused(change: dict[str, Any], messag
         kinfold.anonymize(tmp_path / "visits.csv", policy(**change))
 
 
+MOMENT: dict[str, Any] = {
+    "year": lambda d: d.dt.year,
+    "weekday": lambda d: d.dt.day_name(),
+    "stamp": lambda d: (d - pd.Timestamp(0)) // pd.Timedelta("1s") + np.arange(len(d)) % 86_400,
+    "number": lambda d: d.rank(method="first").astype(int).map("E{:06d}".format),  # given one after another
+}
+
+
+@pytest.mark.parametrize("role", ["other", "confidential"])
+@pytest.mark.parametrize("name", MOMENT)
+def test_a_column_that_tells_when_an_event_was_is_refused(name: str, role: str) -> None:
+    table = visits(7)
+    table[name] = MOMENT[name](pd.to_datetime(table.day))
+    kinfold.anonymize(table, policy(1, 0, {name: {"role": "remove"}}))
+    with pytest.raises(kinfold.PolicyError, match=f"columns.{name}: its values show when"):
+        kinfold.anonymize(table, policy(1, 0, {name: {"role": role}}))
+
+
+def test_a_column_that_tells_when_the_first_event_of_a_person_was_is_refused() -> None:
+    table = visits(8, 400, 3)
+    first = pd.to_datetime(table.day).groupby(table.pid).transform("min")
+    table["entered"] = first.dt.strftime("%Y")
+    with pytest.raises(kinfold.PolicyError, match="its values show when"):
+        kinfold.anonymize(table, policy(1, 0, {"entered": {"role": "other"}}))
+
+
 def test_dates_with_a_time_are_refused() -> None:
     table = visits(0).assign(day=lambda t: pd.to_datetime(t.day) + pd.Timedelta("3h"))
     with pytest.raises(kinfold.DataError, match="have a time"):

@@ -15,15 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.errors import DataError, PolicyError, Problem, plural
-from kinfold.policy.binding import BoundPolicy
+from kinfold.policy.binding import BoundColumn, BoundPolicy
+from kinfold.policy.encoding import NumericAttribute, encode
 from kinfold.policy.model import Policy
 from kinfold.policy.toml_values import format_toml_key
 from kinfold.tables.engine import Engine
 from kinfold.tables.queries import number_texts
 from kinfold.tables.readers.linked_tables import JoinedParts, LinkedFile, LinkedFiles
+from kinfold.tables.relations import MIN_ROWS, SampledColumn, find_function
 from kinfold.tables.schema import AS_TEXT, Kind, Role
 
 PROTECTED = (Role.QUASI, Role.CONFIDENTIAL)
+RISING = 0.99  # the correlation of ranks with dates from which values tell the date
 
 
 def link_tables(policy: Policy, source: Any) -> Any:
@@ -91,7 +94,7 @@ def separate_events(engine: Engine, frame: Any, policy: BoundPolicy) -> BoundPol
     if problems:
         raise DataError(problems)
     result = replace(policy, columns=tuple(columns))
-    if problems := _find_problems(result):
+    if problems := [*_find_problems(result), *_find_telling_columns(engine, frame, result, person)]:
         raise PolicyError(problems)
     return result
 
@@ -119,6 +122,57 @@ def _count_differing(engine: Engine, frame: Any, name: str, person: NDArray[np.i
     np.minimum.at(low, person, codes)
     np.maximum.at(high, person, codes)
     return int((low < high).sum())
+
+
+def _find_telling_columns(
+    engine: Engine, frame: Any, policy: BoundPolicy, person: NDArray[np.int64]
+) -> Iterator[Problem]:
+    """Yield released columns that tell when an event was, and so how far its date was moved: year, weekday, time stamp.
+
+    Such a column has one value for each date, or for each first date of a person; or it rises with the dates.
+    """
+    dates = [c for c in policy.columns if c.event and c.role is Role.QUASI and c.kind is Kind.DATE]
+    for date in dates:
+        (days,) = encode(engine, frame, [replace(date, average="mean", event=False)])
+        assert isinstance(days, NumericAttribute)  # noqa: S101  it is a date
+        day = np.floor(np.where(days.null, 0, days.numbers)).astype(np.int64)
+        known = np.flatnonzero(~days.null)
+        first = known[np.lexsort((day[known], person[known]))]
+        first = first[np.flatnonzero(np.diff(person[first], prepend=-1))]
+        for column in (c for c in policy.columns if not c.removed and not c.surrogate and c not in dates):
+            if column.role is Role.QUASI and not column.event:
+                continue  # recoded in classes of people
+            texts = number_texts(engine, frame, column.name)
+            rows = known if column.event or column.role is Role.OTHER else first
+            if any(_tells(day[some], texts[some]) for some in (rows, first)) or _rises(
+                engine, frame, column, day, known
+            ):
+                what = f"columns.{format_toml_key(column.name)}: its values show when the events of '{date.name}' were"
+                yield Problem(f"{what}, and so how far they were moved", "give it the role remove")
+
+
+def _tells(day: NDArray[np.int64], texts: NDArray[np.int64]) -> bool:
+    """Whether rows of one day almost always have one value, more often than by chance."""
+    codes = np.unique(day, return_inverse=True)[1]
+    one, other = (SampledColumn(name, None, each, ()) for name, each in (("day", codes), ("value", texts)))
+    return find_function(one, other) is not None
+
+
+def _rises(engine: Engine, frame: Any, column: BoundColumn, day: NDArray[np.int64], rows: NDArray[np.intp]) -> bool:
+    """Whether the values, as numbers or as texts, rise or fall with the days, like numbers given one after another."""
+    if len(rows) < MIN_ROWS:
+        return False
+    if column.column.storage.kind is Kind.CONTINUOUS:
+        values = engine.collect(frame, {column.name: column.column}).column(0).to_numpy(zero_copy_only=False)[rows]
+        values = np.nan_to_num(values.astype(np.float64))
+    else:
+        encoded = engine.collect(frame, {column.name: None}).column(0).combine_chunks().dictionary_encode()
+        place = np.append(np.argsort(np.argsort(encoded.dictionary.to_numpy(zero_copy_only=False))), -1)
+        values = place[encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)][rows]
+    ranks = [np.unique(each, return_inverse=True)[1].astype(np.float64) for each in (values, day[rows])]
+    if min(map(np.ptp, ranks)) == 0:
+        return False
+    return bool(abs(np.corrcoef(ranks[0], ranks[1])[0, 1]) >= RISING)
 
 
 def _find_problems(policy: BoundPolicy) -> list[Problem]:

@@ -90,7 +90,7 @@ def find_relations(columns: Sequence[SampledColumn], recoded: Collection[str]) -
     numbers = [column for column in columns if column.numbers is not None][:MAX_NUMBERS]
     pairs = [(a, b) for a, b in permutations(columns, 2) if {a.name, b.name} & {*recoded}]
     relations = [r for r in (*_find_orders(numbers), *_find_sums(numbers)) if {*r.columns} & {*recoded}]
-    functions = {r.columns: r for r in (_find_function(a, b) for a, b in pairs) if r}
+    functions = {r.columns: r for r in (find_function(a, b) for a, b in pairs) if r}
     for (first, second), relation in sorted(functions.items()):
         if (back := functions.get((second, first))) is None:
             relations.append(relation)
@@ -171,7 +171,7 @@ def _count_unequal(total: Numbers, a: Numbers, b: Numbers) -> int:
     return int((np.abs(total - (a + b)) > TOLERANCE * np.maximum(1.0, np.abs(total))).sum())
 
 
-def _find_function(a: SampledColumn, b: SampledColumn) -> Relation | None:
+def find_function(a: SampledColumn, b: SampledColumn) -> Relation | None:
     """Return the relation if rows with equal values of `a` almost always have equal values of `b`."""
     sizes, shares = np.bincount(a.keys), np.bincount(b.keys) / max(len(b.keys), 1)
     rows, differ = int(sizes[sizes > 1].sum()), 1.0 - float((shares**2).sum())
