@@ -208,3 +208,10 @@ def test_connected_classes_are_the_components_of_a_graph(pairs: list[tuple[int, 
     assert sorted(map(sorted, groups)) == sorted(
         np.flatnonzero(found == group).tolist() for group in range(found.max() + 1)
     )
+
+
+def test_a_key_of_households_has_a_warning_of_its_own() -> None:
+    release = kinfold.anonymize(survey(1), ask(output={"surrogate": True}))
+    (warning,) = [each for each in release.measures.warnings if "the key in 'hid'" in each]
+    assert "how many members a household has" in warning
+    assert "method.people" not in " ".join(release.measures.warnings)

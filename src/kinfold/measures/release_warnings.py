@@ -114,7 +114,14 @@ def check_linked_rows(engine: Engine, released: Any, policy: BoundPolicy) -> Ite
     for name in policy.surrogates:
         quasi = [column.name for column in policy.with_role(Role.QUASI)]
         people = Counter(engine.tally(released, [name, *quasi], {}).keys[name].tolist())
-        if linked := sum(classes > 1 for classes in people.values()):
+        linked = sum(classes > 1 for classes in people.values())
+        if name == policy.request.privacy.household:
+            yield (
+                f"the key in '{name}' shows how many members a household has, and links the members of "
+                f"{plural(linked, 'household')} who are in several classes: together they can be rarer than a class. "
+                "Leave out output.surrogate if others may know several members"
+            )
+        elif linked:
             yield (
                 f"{plural(linked, 'person has', 'people have')} rows in several classes, and their key in '{name}' "
                 'links them: together they can be rarer than a class. Set method.people = "together"'
