@@ -15,7 +15,7 @@ from tools.size import (
 MODULES = read_modules()
 # package: (modules, lines); lines are about 5 % above the size of today
 BUDGET = {
-    "top": (9, 2_300),
+    "top": (9, 2_310),
     "cli": (8, 2_060),
     "comparison": (5, 1_010),
     "convert": (5, 1_310),
