@@ -40,7 +40,21 @@ def test_the_release_is_shown_record_by_record(browser: Browser, studio: Studio)
         assert "\n".join(axe.violations(tab, axe.source())) == ""
         first.click()
         expect(tab.get_by_role("tabpanel", name="Rows").locator(".long .row:not(.waiting)")).to_have_count(5)
+        pairs = journey.look(tab, "Pairs")
+        pairs.get_by_label("First column").select_option("sex")
+        pairs.get_by_label("Second column").select_option("disease")
+        crossed = pairs.get_by_role("region", name=re.compile("^(before|after): 1,000 records by sex and disease"))
+        expect(crossed).to_have_count(2)
+        pairs.get_by_label("First column").select_option("age")
+        expect(pairs.get_by_role("region", name="Quantiles of age")).to_be_visible()
+        assert "\n".join(axe.violations(tab, axe.source())) == ""
+        journey.set_field(tab, "Formula", "charge ~ age + sex")
+        journey.go(tab, "Protect")
+        expect(tab.locator("#policy")).to_have_value(re.compile('task = "charge ~ age [+] sex"'))
+        journey.run(tab)
+        journey.go(tab, "Explore")
+        expect(journey.look(tab, "Pairs").get_by_text("coefficient of age")).to_be_visible()
         tab.evaluate("location.hash = '#explore/%zz'")  # no run, and not even an encoded name
-        expect(tab.locator("main .alarm")).to_contain_text("There is no run '%zz'")
+        expect(tab.locator("main .alarm").first).to_contain_text("There is no run '%zz'")
         assert seen.said == []
         assert seen.abroad(studio.root) == []

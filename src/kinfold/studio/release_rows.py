@@ -178,6 +178,10 @@ class ReleaseRows:
             for row, record in enumerate(records.tolist())
         ]
 
+    def get_sides(self, name: str) -> tuple[Any, Any]:
+        """Return the texts of a column in the original and in the release."""
+        return self.before.column(name), self.after.column(name)
+
     def describe_classes(self, order: str, start: int, count: int, *, down: bool) -> list[dict[str, Any]]:
         """Return classes with their size, their risk, and the released quasi-identifiers of their first record."""
         first = np.full(len(self.sizes), -1)

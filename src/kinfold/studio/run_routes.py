@@ -18,6 +18,7 @@ from kinfold.comparison import Outcome, Setting, rank
 from kinfold.errors import Unreachable
 from kinfold.policy.toml_values import KeyPath
 from kinfold.release.report.risk_utility_map import MAP_WIDTH
+from kinfold.studio.column_pairs import compare_pair
 from kinfold.studio.guard import Call, route
 from kinfold.studio.job_queue import Job
 from kinfold.studio.policy_routes import (
@@ -41,7 +42,7 @@ REPORT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src
 RELEASE_PARTS = ("public", "internal")
 MIN_MAP_WIDTH, MAX_MAP_WIDTH = 180, 1200  # pixels
 MAX_ROWS_PER_PAGE = 500
-FACT_NAMES = ("verdict", "classes", "records")
+FACT_NAMES = ("verdict", "classes", "records", "task")
 
 
 @route("/api/runs", "POST")
@@ -158,6 +159,17 @@ async def show_classes(call: Call) -> Any:
     return {"total": len(rows.sizes), "columns": list(rows.released_quasi), "rows": page}
 
 
+@route("/api/runs/{run}/pair")
+async def show_pair(call: Call) -> Any:
+    """Return two columns before and after: contingency tables, quantiles, correlation."""
+    session, run = _get_run(call, finished=True)
+    rows, wanted = await _load_rows(session, run), call.request.query_params
+    names = [wanted.get("one", ""), wanted.get("other", "")]
+    if not set(names) <= set(rows.changed):
+        raise Refusal(404, "the release has no such column", "choose two of its columns")
+    return await asyncio.to_thread(compare_pair, *map(rows.get_sides, names))
+
+
 async def _load_rows(session: StudioSession, run: StudioRun) -> ReleaseRows:
     """Return the rows of a run; only the last few runs that were looked at stay in memory."""
     if not (run.job.folder / RECORDS_FILE).is_file():
@@ -219,6 +231,8 @@ async def show_facts(call: Call) -> Any:
     if name not in FACT_NAMES:
         raise Refusal(404, "there is no such part of a run", f"use {', '.join(FACT_NAMES)}")
     facts = read_json(run.job.folder / "result.json")[name]
+    if facts is None:
+        return JSONResponse(None)
     return {**facts, "again": describe_repeat(session)} if name == "verdict" else facts
 
 

@@ -281,6 +281,7 @@ def make_run(request: Mapping[str, Any], send: EventSender) -> Any:
         "verdict": _describe_verdict(release, facts),
         "classes": {"sizes": facts.class_sizes, "k": k, "chart": make_chart(chart) if chart else None},
         "records": _describe_records(release),
+        "task": release.measures["loss"].get("task"),
         "measures": release.measures.to_dict(),
         "steps": release.plan.steps,
     }

@@ -42,12 +42,12 @@ export function runSummary(run) {
   ];
 }
 
-/** Return the columns before and after, changed columns first. */
+/** Return the columns before and after: quasi-identifiers first, and those that lost most. */
 export function runColumns(runs) {
   const answer = query(`/api/runs/${runs[0].id}/columns`, true);
   const known = answer.value?.columns;
   if (!known) return pending(answer);
-  const order = [...known].sort((one, other) => rank(one) - rank(other));
+  const order = [...known].sort((one, other) => rank(one) - rank(other) || (other.lost ?? 0) - (one.lost ?? 0));
   const shown = app.ui.allColumns ? order : order.slice(0, MAX_COLUMNS);
   return [
     h(

@@ -2,6 +2,7 @@
 
 import { h } from "../dom.js";
 import { plural } from "../numbers.js";
+import { columnPairs } from "../parts/column_pairs.js";
 import { latticePart } from "../parts/lattice.js";
 import { outliersPart } from "../parts/outliers.js";
 import { runClasses, runColumns, showSideBySide, runSummary } from "../parts/run_details.js";
@@ -50,6 +51,7 @@ function listTabs(runs) {
     ["summary", "Summary", () => showSideBySide(runs, runSummary)],
     ["rows", "Rows", () => showSideBySide(runs.slice(0, 1), releaseRows)],
     ["columns", "Columns", () => [key(), runColumns(runs)]],
+    ["pairs", "Pairs", () => columnPairs(runs)],
     [
       "risk",
       "Risk",
