@@ -32,6 +32,7 @@ from types import SimpleNamespace
 from kinfold import kernels
 from kinfold.cli import main
 
+kernels.prepare("mdav")  # a loaded kernel is used for small tables too
 folder, load = sys.argv[1], kernels.load
 
 def load_counted(name):

@@ -450,9 +450,10 @@ def load_kernels() -> list[str]:
     from kinfold.methods.plan import list_kernels
 
     needed = [*dict.fromkeys(list_kernels())]
-    for name in filter(kernels.is_ready, needed):
-        kernels.load(name)
-    return [name for name in needed if not kernels.is_ready(name)]
+    missing = [name for name in needed if not kernels.is_ready(name)]
+    for name in set(needed) - {*missing}:
+        kernels.prepare(name)
+    return missing
 
 
 def compile_kernels(progress: Progress) -> None:

@@ -6,6 +6,7 @@ import logging
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -99,16 +100,57 @@ def test_warmup_loads_every_kernel_and_says_how_far_it_is():
     assert all(f"kinfold.kernels.{name}" in sys.modules for name in kernels.MODULES)
 
 
+def count_as_python(n):
+    return n + 1
+
+
+@pytest.fixture
+def uncached(tmp_path, monkeypatch):
+    """A new kernel without machine code."""
+    from kinfold.kernels import compiling
+
+    monkeypatch.setattr(compiling, "machine_code", lambda: tmp_path)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    return compiling.entry(1)(count_as_python)
+
+
 @compiles
-def test_a_first_call_says_that_it_compiles(monkeypatch, caplog, tmp_path):
-    loaded = []
-    monkeypatch.setattr(kernels, "machine_code", lambda: tmp_path)
-    monkeypatch.setattr(kernels.importlib, "import_module", loaded.append)
-    monkeypatch.delitem(sys.modules, "kinfold.kernels.mdav", raising=False)
+def test_a_first_call_compiles_and_says_so(uncached, caplog):
+    assert (uncached.is_ready(), len(uncached.overloads)) == (False, 0)
     with caplog.at_level(logging.INFO, "kinfold"):
-        kernels.load("mdav")
-    assert "compiling mdav" in caplog.text
-    assert loaded == ["kinfold.kernels.mdav"]
+        assert [uncached(1), uncached(2)] == [2, 3]
+    assert caplog.text.count("compiling count_as_python") == 1
+    assert (uncached.is_ready(), len(uncached.overloads)) == (True, 1)
+
+
+@compiles
+def test_threads_that_call_a_kernel_first_compile_it_once(uncached):
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(uncached, range(4))) == [1, 2, 3, 4]
+
+
+@compiles
+def test_loading_a_module_compiles_none_of_its_kernels():
+    code = (
+        "import kinfold.kernels as k; each = k.load('mdav');"
+        "assert not each.advance.overloads and not k.is_loaded('mdav');"
+        "k.prepare('box_tree'); assert k.is_loaded('box_tree') and k.is_ready('box_tree')"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": ":".join(sys.path)})
+
+
+@compiles
+def test_numpy_forms_the_clusters_where_the_wait_for_the_compiler_is_longer(monkeypatch):
+    formed = []
+    for name in ("mdav_plain", "mdav_compiled"):
+        monkeypatch.setattr(f"kinfold.methods.partition.mdav.{name}", lambda *_, name=name: formed.append(name))
+    for loaded, ready in ((False, False), (False, True), (True, True)):
+        monkeypatch.setattr(kernels, "is_loaded", lambda _name, loaded=loaded: loaded)
+        monkeypatch.setattr(kernels, "is_ready", lambda _name, ready=ready: ready)
+        for n in (500, 12_000, 60_000):
+            mdav(np.zeros((n, 4)), 3)
+    expected = ["plain", "plain", "compiled"] + ["plain", "compiled", "compiled"] + ["compiled"] * 3
+    assert formed == [f"mdav_{name}" for name in expected]
 
 
 @compiles
@@ -124,19 +166,18 @@ def test_machine_code_older_than_a_source_is_thrown_away(tmp_path):
 
 
 @compiles
-def test_a_kernel_that_does_not_compile_leaves_the_collector_on(monkeypatch, tmp_path):
+def test_a_kernel_that_does_not_compile_leaves_the_collector_on(uncached, monkeypatch):
     import gc
 
-    def broken(_name):
+    def broken(_self, _signature):
         assert not gc.isenabled()
         raise RuntimeError("no compiler")
 
-    monkeypatch.setattr(kernels, "machine_code", lambda: tmp_path)
-    monkeypatch.setattr(kernels.importlib, "import_module", broken)
-    monkeypatch.delitem(sys.modules, "kinfold.kernels.mdav", raising=False)
+    monkeypatch.setattr(type(uncached), "compile", broken)
     with pytest.raises(RuntimeError, match="no compiler"):
-        kernels.load("mdav")
+        uncached(1)
     assert gc.isenabled()
+    assert not kernels.is_compiling()
 
 
 @compiles

@@ -1,7 +1,7 @@
 """Kernels: compiled loops over arrays, loaded when one is called.
 
-Get a module of kernels with `load`: it compiles the module's entry points, and numba caches the machine code on disk.
-That takes seconds the first time; a log message says so before.
+Get a module of kernels with `load`. The first call of an entry point compiles it, and numba caches the machine code on
+disk. That takes seconds the first time; a log message says so before.
 
 numba looks for changes in the file of an entry point only, not in the files it calls. So machine code older than any
 file of this package is removed first.
@@ -31,21 +31,20 @@ MODULES = (
 
 _HERE = Path(__file__).parent
 _log = logging.getLogger("kinfold")
-_compiling: list[str] = []  # modules being compiled now
+_compiling: list[str] = []  # kernels being compiled now
 
 
 def load(name: str) -> Any:
-    """Return a module of this package, compiled."""
-    module = f"{__name__}.{name}"
-    if is_ready(name):
-        return importlib.import_module(module)
-    _log.info("compiling %s for this machine; this is done once and takes some seconds", name)
-    _compiling.append(name)
-    try:
-        with _without_collector():
-            return importlib.import_module(module)
-    finally:
-        _compiling.remove(name)
+    """Return a module of this package; its entry points are compiled when they are called."""
+    return importlib.import_module(f"{__name__}.{name}")
+
+
+def prepare(name: str) -> Any:
+    """Return a module of this package with all entry points compiled, so that no later call waits for the compiler."""
+    module = load(name)
+    for kernel in _list_entries(name):
+        kernel.prepare()
+    return module
 
 
 def is_compiling() -> bool:
@@ -54,30 +53,41 @@ def is_compiling() -> bool:
 
 
 def is_ready(name: str) -> bool:
-    """Whether a module can be loaded without compiling."""
-    from numba import config
+    """Whether all entry points of a module are compiled."""
+    return all(kernel.is_ready() for kernel in _list_entries(name))
 
-    if name not in MODULES or f"{__name__}.{name}" in sys.modules or config.DISABLE_JIT:  # type: ignore[attr-defined]
-        return True
-    return any(machine_code().glob(f"{name}.*.nbi"))
+
+def is_loaded(name: str) -> bool:
+    """Whether this process has called an entry point of a module before. Does not load the compiler."""
+    return f"{__name__}.{name}" in sys.modules and any(kernel.overloads for kernel in _list_entries(name))
+
+
+def _list_entries(name: str) -> list[Any]:
+    """Return the entry points of a module; none with the compiler off."""
+    from kinfold.kernels.compiling import Entry
+
+    return [each for each in vars(load(name)).values() if isinstance(each, Entry)]
 
 
 def warmup(progress: Progress = no_progress, modules: Sequence[str] = MODULES) -> None:
     """Compile these kernels now (by default all), so that no later call has to."""
     for done, name in enumerate(modules):
         progress(done, len(modules))
-        load(name)
+        prepare(name)
     progress(len(modules), len(modules))
 
 
 @contextmanager
-def _without_collector() -> Iterator[None]:
-    """Switch the garbage collector off while numba compiles: it would take a tenth of the time."""
+def announce_compiling(name: str) -> Iterator[None]:
+    """Say that a kernel is being compiled, with the garbage collector off: it would take a tenth of the time."""
+    _log.info("compiling %s for this machine; this is done once and takes some seconds", name)
     collects = gc.isenabled()
+    _compiling.append(name)
     gc.disable()
     try:
         yield
     finally:
+        _compiling.remove(name)
         if collects:
             gc.enable()
 

@@ -1,6 +1,6 @@
 """How kernels are compiled: four decorators.
 
-entry     called from Python: compiled when its module is loaded, for the types of examples, and cached on disk
+entry     called from Python: compiled for the types of examples when it is first called, and cached on disk
 inner     called by kernels: compiled as part of the entry that calls it
 lean      like inner, for functions that create no array, nor does what they call: references are not counted
 inlined   called by one kernel: inserted before optimization, for the smallest functions
@@ -12,16 +12,18 @@ interpreter's lock. With the compiler off (NUMBA_DISABLE_JIT=1) all are plain Py
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any, TypeAlias
 
 import numpy as np
 from numba import config, njit, typeof, types, version_info
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, Flags
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 from numpy.typing import NDArray
 
-from kinfold.kernels import machine_code
+from kinfold.kernels import announce_compiling, machine_code
 
 Kernel: TypeAlias = Any
 # single values inside a kernel: numba infers their types
@@ -40,6 +42,30 @@ _UNCOUNTED: dict[str, Any] = {"_nrt": False}  # no memory is allocated, no refer
 
 if not config.DISABLE_JIT:  # type: ignore[attr-defined]
     machine_code()  # removes machine code older than the sources, before any kernel compiles
+
+
+class Entry(CPUDispatcher):
+    """A kernel that Python calls. It is compiled by its first call, or before: a run needs few entries of a module."""
+
+    signature: tuple[Any, ...]
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call it, compiled."""
+        if not self.overloads:
+            self.prepare()
+        return super().__call__(*arguments)
+
+    def is_ready(self) -> bool:
+        """Whether it can be called without compiling."""
+        name = f"{self.py_func.__module__.rpartition('.')[2]}.{self.py_func.__name__}"
+        return bool(self.overloads) or any(machine_code().glob(f"{name}-*.nbi"))
+
+    def prepare(self) -> None:
+        """Compile it, or load the machine code."""
+        with global_compiler_lock, nullcontext() if self.is_ready() else announce_compiling(self.py_func.__name__):
+            if not self.overloads:  # else another thread has compiled it meanwhile
+                self.compile(self.signature)
+                self.disable_compile()
 
 
 class _Inner(CPUDispatcher):
@@ -127,13 +153,17 @@ class _InnerCompiler(_EntryCompiler):
 
 
 def entry(*examples: object) -> Callable[[Callable[..., Any]], Kernel]:
-    """Compile for the types of these examples when the module is loaded."""
-    signature = tuple(typeof(example) for example in examples)  # type: ignore[no-untyped-call]
+    """Compile for the types of these examples when the kernel is first called."""
     options: dict[str, Any] = {"pipeline_class": _EntryCompiler} if _KNOWN_NUMBA else {}
-    decorator: Callable[[Callable[..., Any]], Kernel] = njit(
-        [signature], cache=True, nogil=True, error_model="numpy", **options, **_NO_C
-    )
-    return decorator
+
+    def decorate(function: Callable[..., Any]) -> Kernel:
+        kernel: Kernel = njit(cache=True, nogil=True, error_model="numpy", **options, **_NO_C)(function)
+        if isinstance(kernel, CPUDispatcher):
+            kernel.__class__ = Entry
+            vars(kernel)["signature"] = tuple(map(typeof, examples))
+        return kernel
+
+    return decorate
 
 
 def inner(function: Callable[..., Any]) -> Kernel:

@@ -9,10 +9,10 @@
 Paper: Domingo-Ferrer & Torra, Data Min. Knowl. Discov. 11 (2005), Algorithm 5.1, with s taken from the rest.
 Cost: O(n² d / k) time here, O(n d) memory.   Ties: the lowest row index wins.
 
-`mdav_plain` runs these steps with numpy for tables of up to MAX_UNCOMPILED_RECORDS. That saves a fresh process the half
-second in which the compiler is loaded, and the first one six seconds of compiling; no other method has two ways. For
-larger tables `mdav_compiled` returns the same labels, bit for bit, in much less than quadratic time, from a tree of
-boxes.
+`mdav_compiled` takes much less than quadratic time, from a tree of boxes. `mdav_plain` runs the steps with numpy and
+returns the same labels, bit for bit, ten times slower. A process that has not loaded the kernels yet saves half a
+second with it if the table is small, and the first process of all six seconds of compiling; no other method has two
+ways.
 
 With many attributes the boxes exclude few points. The share of the tree that a cluster visits shows what the boxes are
 worth: above _MAX_VISITED_SHARE the kernel `advance_flat`, which scans every point, takes over. Measured on 10,000 to
@@ -33,7 +33,7 @@ from kinfold import kernels
 from kinfold.methods.partition.index import advance_in_steps, grow_tree, start_folded_run
 from kinfold.policy.registry import Declaration
 from kinfold.progress import Progress, no_progress
-from kinfold.tables.points import MAX_UNCOMPILED_RECORDS, Codes, Floats, Labels, OrdinalScale, Points, check_k
+from kinfold.tables.points import Codes, Floats, Labels, OrdinalScale, Points, check_k
 
 if TYPE_CHECKING:
     from kinfold.methods.task import Task
@@ -50,6 +50,9 @@ METHOD = Declaration(
     cost=(0.4, 1.6),
 )
 
+_PLAIN_SECONDS = 2e-5, 2e-6, 1e-9  # of `mdav_plain`: for a cluster, for each of its columns, for each value of these
+# With numpy instead of loading the kernels, which takes 0.4 s, or of compiling them, which takes 6 s, but once
+_MAX_PLAIN_SECONDS, _MAX_FIRST_SECONDS = 0.2, 2.0
 _DOUBLE_BITS = 53  # bits of a double
 _MAX_VISITED_SHARE = 0.5  # nodes visited for a cluster, as a share of the tree's leaves
 _TRIAL_CLUSTERS = 32  # clusters before the tree is judged
@@ -64,8 +67,18 @@ def mdav(x: object, k: int, *, progress: Progress = no_progress) -> Labels:
     """
     points = Points.from_array(x)
     k = check_k(points, k)
-    form = mdav_plain if len(points) <= MAX_UNCOMPILED_RECORDS else mdav_compiled
+    form = mdav_compiled if _is_worth_compiling(points, k) else mdav_plain
     return form(points, k, progress)
+
+
+def _is_worth_compiling(points: Points, k: int) -> bool:
+    """Whether the kernels are loaded, or numpy would take longer than the wait for them."""
+    if kernels.is_loaded("mdav"):
+        return True
+    wide = points.numbers.shape[1] + points.codes.shape[1]
+    cluster, columns, values = _PLAIN_SECONDS
+    seconds = len(points) / k * (cluster + wide * (columns + len(points) * values))
+    return seconds > _MAX_PLAIN_SECONDS and (seconds > _MAX_FIRST_SECONDS or kernels.is_ready("mdav"))
 
 
 def run(records: Points, task: Task, progress: Progress) -> Labels:

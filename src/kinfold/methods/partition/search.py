@@ -221,4 +221,4 @@ def load_search_kernels() -> None:
 
     assert scipy.sparse.csgraph  # noqa: S101  imported to have it loaded
     for name in ("draws", "search", "geometry"):
-        kernels.load(name)
+        kernels.prepare(name)
