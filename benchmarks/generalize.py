@@ -21,7 +21,7 @@ from kinfold.hierarchies import TOP, Hierarchy, read_arx
 from kinfold.methods.generalize.domain import Domain
 from kinfold.methods.generalize.lattice import Lattice
 from kinfold.methods.generalize.local_suppression import local_suppression
-from kinfold.methods.generalize.mingen_cell import lower_bound, mingen_cell
+from kinfold.methods.generalize.mingen_cell import mingen_cell
 from kinfold.models import KAnonymity, LDiversity, TCloseness
 from kinfold.tables.tally import Tally, tally_labels
 
@@ -114,7 +114,6 @@ def run_cells() -> list[dict[str, Any]]:
         granularity = round(done.generalization.granularity(), 4)
         classes = int(done.labels.max()) + 1
         found.append({"models": 1 + len(others), "granularity": granularity, "classes": classes, "seconds": seconds})
-    found[0]["no more than"] = round(1 - lower_bound(table, [KAnonymity(5)]), 4)
     return found
 
 

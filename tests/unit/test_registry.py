@@ -188,6 +188,23 @@ def test_refine_0_is_no_refinement_for_any_method_and_left_out_only_auto_decides
     assert Method(name="auto").refinement_limits == Method(name="mdav", refine="auto").refinement_limits
 
 
+@pytest.mark.parametrize("method", ["mingen-cell", "local-suppression"])
+@pytest.mark.parametrize("none", [{"refine": 0}, {"refine_steps": 0}])
+def test_refine_0_keeps_a_search_of_cells_from_rebuilding_which_it_does_if_nothing_is_said(
+    method: str, none: dict[str, int]
+) -> None:
+    draw = np.random.default_rng(3).integers
+    frame = pa.table({name: [str(value) for value in draw(0, 4, 60)] for name in "abc"})
+    kept = {"average": "suppress"} if method == "local-suppression" else {"hierarchy": {"mask": 1}}
+    columns = {name: {"role": "quasi-identifier", "type": "nominal", **kept} for name in "abc"}
+    asked = {"privacy": {"k": 3}, "columns": columns}
+    said = kinfold.anonymize(frame, {**asked, "method": {"name": method, **none}})
+    left_out = kinfold.anonymize(frame, {**asked, "method": {"name": method}})
+    assert not said.plan.steps
+    assert (left_out.plan.steps or 0) > 0
+    assert left_out.measures["loss"]["overall"] <= said.measures["loss"]["overall"]
+
+
 def test_gamma_reaches_v_mdav_and_is_refused_elsewhere_and_below_zero() -> None:
     frame = pa.table({"x": [0.0, 1.0, 2.0, 2.1, 3.1, 3.2, 3.3, 20.0, 21.0, 22.0]})
     columns = {"x": {"role": "quasi-identifier", "type": "continuous"}}

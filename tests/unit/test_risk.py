@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -277,11 +278,13 @@ ROWS = st.integers(1, 6).flatmap(
 )
 
 
-@given(ROWS)
-def test_suda2_is_its_definition(rows):
+@pytest.mark.parametrize("most", [0, special_uniques.MAX_CELLS_WITHOUT_KERNEL], ids=["kernel", "every set"])
+@given(rows=ROWS)
+def test_suda2_is_its_definition(most, rows):
     table_ = {str(j): [row[j] for row in rows] for j in range(len(rows[0]))}
     sets = minimal_sample_uniques(rows)
-    found = risk.suda2(table_, list(table_))
+    with mock.patch.object(special_uniques, "MAX_CELLS_WITHOUT_KERNEL", most):
+        found = risk.suda2(table_, list(table_))
     weights = [[(each, math.factorial(len(table_) - len(each))) for each in own] for own in sets]
     assert found.score.tolist() == [sum(weight for _, weight in own) for own in weights]
     total = max(1, found.score.sum())
@@ -295,11 +298,15 @@ def test_suda2_is_its_definition(rows):
 
 def test_suda2_in_parts_is_the_same(monkeypatch):
     codes = np.random.default_rng(1).integers(-1, 4, (400, 8))
+    every_set = special_uniques.score_special_uniques(codes, [*"abcdefgh"])
+    monkeypatch.setattr(special_uniques, "MAX_CELLS_WITHOUT_KERNEL", 0)
     whole = special_uniques.score_special_uniques(codes, [*"abcdefgh"])
     monkeypatch.setattr(special_uniques, "MAX_WORDS", 40)
     parts = special_uniques.score_special_uniques(codes, [*"abcdefgh"])
-    assert whole.score.tolist() == parts.score.tolist()
-    assert whole.msu_by_size == parts.msu_by_size
+    for other in (parts, every_set):
+        assert whole.score.tolist() == other.score.tolist()
+        assert whole.by_record.tolist() == other.by_record.tolist()
+        assert whole.msu_by_size == other.msu_by_size
 
 
 def test_suda2_of_degenerate_tables():

@@ -84,7 +84,7 @@ def estimate_generalization_seconds(method: Declaration, task: Task) -> float:
 
 
 def _estimate_seconds(method: Declaration, task: Task, domain: Domain) -> float:
-    refinement = task.method.refinement_limits[1] if task.method.refinement_limits else None
+    refinement = task.method.search_limits[1] if task.method.search_limits else None
     return float(load_method(method).estimate_seconds(domain)) if refinement is None else refinement
 
 

@@ -25,7 +25,6 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from kinfold.errors import DataError, PolicyError
 from kinfold.measures.formulas.perturbation import check_transitions
@@ -56,6 +55,13 @@ def draw_uniforms(key: bytes, size: int) -> Floats:
     """
     chunks = [_draw_chunk(key, number) for number in range(-(-size // DRAWS_PER_CHUNK))]
     return np.concatenate(chunks)[:size] if chunks else np.empty(0)
+
+
+def draw_normals(key: bytes, size: int) -> Floats:
+    """Return normally distributed numbers with mean 0 and deviation 1: the same for the same key."""
+    from scipy.special import ndtri  # slow to load, and most releases draw none
+
+    return np.asarray(ndtri(draw_uniforms(key, size)))
 
 
 def stream_uniforms(key: bytes) -> Iterator[float]:
@@ -93,12 +99,12 @@ def add_noise(x: Floats, share: float, key: bytes) -> Floats:
     """
     present = ~np.isnan(x)
     deviation = float(x[present].std()) if present.any() else 0.0
-    return np.asarray(x + share * deviation * ndtri(draw_uniforms(key, len(x))))
+    return np.asarray(x + share * deviation * draw_normals(key, len(x)))
 
 
 def add_correlated_noise(x: Floats, share: float, key: bytes) -> Floats:
     """Return columns with normal noise of `share` times their covariances, of the records without a NaN."""
-    normal = ndtri(draw_uniforms(key, x.size)).reshape(x.shape)
+    normal = draw_normals(key, x.size).reshape(x.shape)
     factor = factorize(share * compute_covariances(x))
     noise = np.zeros_like(x)
     for row in range(len(factor)):  # one by one: products of matrices may differ with the number of threads

@@ -127,7 +127,7 @@ class Method(Section):
     """[method]: how the release is made."""
 
     name: Annotated[str, BeforeValidator(_check_method)] = "auto"
-    # None: the method auto decides, others do not refine
+    # None: the method auto and methods that search decide, others do not refine
     refine: Annotated[Number, Field(ge=0)] | Literal["auto", "exact"] | None = None
     refine_steps: Annotated[Integer, Field(ge=0)] | None = None
     suppression: Annotated[Integer, Field(ge=0)] | Annotated[Number, Field(ge=0, le=1)] = 0  # a count, or a share
@@ -162,6 +162,12 @@ class Method(Section):
         if self.refine in ("auto", "exact") or self.auto_refines:
             return None, None
         return (None, float(self.refine)) if self.refine else None
+
+    @property
+    def search_limits(self) -> tuple[int | None, float | None] | None:
+        """The same for a method that searches unless the policy says 0: (0, None) if it does; None: not said."""
+        refuses = self.refine_steps == 0 or (self.refine_steps is None and self.refine == 0)
+        return (0, None) if refuses else self.refinement_limits
 
     @model_validator(mode="after")
     def _check_keys_of_method(self) -> Self:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 LOG_WORD = 6  # of the 64 bits of a word
 MAX_WORDS = 2**25  # of marks at a time: 256 MB
+MAX_CELLS_WITHOUT_KERNEL = 300_000  # records times sets of columns: sorting takes less time than loading the kernel
 MAX_COLUMNS = 20  # 20! is the largest factorial in 64 bits: the score of a record that is unique in every column
 NO_PAIRS = "no class has two records, so nothing is known of twins, and every DIS score is 1"
 
@@ -105,6 +106,9 @@ def _score_sets(codes: Ints, single: Flags) -> tuple[Ints, dict[int, int]]:
     by_column = np.ascontiguousarray(codes[:, order].T, np.int32)
     weight = np.array([0, *(math.factorial(columns - size) for size in range(1, columns + 1))])
     parts, counts = np.zeros((n, columns + 1), np.int64), np.zeros(columns + 1, np.int64)
+    if n << columns <= MAX_CELLS_WITHOUT_KERNEL:
+        _score_every_set(codes, single, weight, counts, parts)
+        return parts, {size: int(count) for size, count in enumerate(counts.tolist()) if count}
     rows, words = np.flatnonzero(single), 1 << max(0, columns - LOG_WORD)
     step = max(1, MAX_WORDS // words)
     for start in range(0, len(rows), step):
@@ -117,6 +121,25 @@ def _score_sets(codes: Ints, single: Flags) -> tuple[Ints, dict[int, int]]:
     place = np.argsort(order)
     parts[:, :columns] = parts[:, place]
     return parts, {size: int(count) for size, count in enumerate(counts.tolist()) if count}
+
+
+def _score_every_set(codes: Ints, single: Flags, weight: Ints, counts: Ints, parts: Ints) -> None:
+    """Add the weights and numbers of the MSUs, as the kernel does: group the rows by every set of columns."""
+    n, columns = codes.shape
+    width = int(codes.max(initial=0)) + 1
+    group = np.zeros((1 << columns, n), np.int64)  # by set; -1 without a value
+    unique = np.zeros((1 << columns, n), np.bool_)  # in the set
+    for chosen in range(1, 1 << columns):
+        inside = [j for j in range(columns) if chosen >> j & 1]
+        rest, last = group[chosen & (chosen - 1)], codes[:, inside[0]]
+        known = (rest >= 0) & (last >= 0)
+        number, size = np.unique(rest[known] * width + last[known], return_inverse=True, return_counts=True)[1:]
+        group[chosen] = -1
+        group[chosen, known] = number
+        unique[chosen, known] = size[number] == 1
+        minimal = np.flatnonzero(unique[chosen] & single & ~unique[[chosen ^ 1 << j for j in inside]].any(axis=0))
+        counts[len(inside)] += len(minimal)
+        parts[np.ix_(minimal, [*inside, columns])] += weight[len(inside)]
 
 
 def _match_probability(score: Ints, pairs: int, columns: int, dis: float) -> Floats:

@@ -149,7 +149,7 @@ def run(task: Task, domain: Domain) -> SearchResult:
     if unknown := sorted(set(limits) - set(domain.names)):
         what = f"method.limit names columns that are not quasi-identifiers: {', '.join(unknown)}"
         raise PolicyError(what, fix="remove them, or correct their names")
-    options = SearchOptions(task.method.refinement_limits, task.method.seed, task.progress)
+    options = SearchOptions(task.method.search_limits, task.method.seed, task.progress)
     notes: tuple[str, ...] = ()
     if task.households is not None and task.households.attributes:
         domain, notes = suppress_households(task, task.households, domain, options)

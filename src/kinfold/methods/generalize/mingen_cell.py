@@ -125,7 +125,7 @@ def estimate_seconds(domain: Domain) -> float:
 
 def run(task: Task, domain: Domain) -> SearchResult:
     """Search within the limits of the policy and release the best classes."""
-    method, limits = task.method, task.method.refinement_limits or (None, None)
+    method, limits = task.method, task.method.search_limits or (None, None)
     result = mingen_cell(domain, task.models, method.objective, task.weights, *limits, task.progress, method.seed)
     objective: Objective = "prec" if method.objective == "prec" else "granularity"
     labels, repaired = merge_for_people(task, CellLoss.from_objective(domain, objective, task.weights), result.labels)
@@ -148,7 +148,8 @@ def limit_suppression(task: Task, result: SearchResult) -> SearchResult:
         raise Unreachable(f"{what}, and at most {allowed:,} may be suppressed", fix="allow more method.suppression")
     note = f"classes have one level per column, because otherwise {plural(lost, 'record')} would have only stars"
     statements = generalize_classes(domain, domain.classes(node.levels))
-    return SearchResult(replace(statements, suppressed=nodes.nodes.mark_suppressed(node.levels)), (note,))
+    marked = nodes.nodes.mark_suppressed(node.levels)
+    return SearchResult(replace(statements, suppressed=marked), (note,), result.steps)
 
 
 def merge_for_people(
@@ -240,8 +241,10 @@ def _search_classes(loss: CellLoss, models: Models, budget: Budget, seed: int, p
 def improve_classes(
     loss: CellLoss, models: Models, labels: Ints, budget: Budget, seed: int, progress: Progress
 ) -> tuple[Ints, int]:
-    """Rebuild classes; return the labels and the number of steps (0 if there are too many compositions)."""
+    """Rebuild classes; return the labels and the number of steps (0 if too many compositions)."""
     domain, trees = loss.domain, Trees.from_loss(loss)
+    if budget.steps == 0:
+        return labels, 0
     compositions = Compositions.from_tally(domain.tally, models)
     if compositions is None:
         return labels, 0

@@ -73,10 +73,11 @@ def _lacks_row_names(names: Sequence[str], rows: Sequence[Sequence[str]]) -> boo
 
     Otherwise the name of another column may be absent, or the lines may end with a separator.
     """
-    if not rows or not all(name.strip() for name in names) or Hint.NUMBER in find_hints(names[0]):
+    if not rows or not all(name.strip() for name in names):
         return False
     numbered = all(row[:1] == [str(at)] and len(row) == len(names) + 1 for at, row in enumerate(rows, 1))
-    return numbered and any(row[-1].strip() for row in rows)
+    filled = numbered and any(row[-1].strip() for row in rows)
+    return filled and Hint.NUMBER not in find_hints(names[0])
 
 
 def _find_header(lines: Sequence[Line], width: int) -> int | None:
