@@ -102,6 +102,23 @@ def test_members_show_the_same_and_every_promise_holds_on_the_file(
     judge(public, 3, privacy.get("household_k"))
 
 
+@pytest.mark.parametrize("form", ["csv", "frame"])
+def test_gaps_of_numbers_and_dates_are_filled_from_other_members(form: str, tmp_path: Path) -> None:
+    chance, table = np.random.default_rng(8), survey(8)
+    home = table.hid.str[1:].astype(int)
+    table["moved"] = pd.Timestamp("2020-01-01") + pd.to_timedelta(chance.integers(0, 900, 40)[home], unit="D")
+    shown = ~home.duplicated()
+    for name in ("income", "moved"):
+        table[name] = table[name].where(shown | (chance.random(len(table)) < 0.5))
+    asked = ask(output={"surrogate": True})
+    asked["columns"]["moved"] = {"role": "quasi"}
+    table.to_csv(tmp_path / "t.csv", index=False)
+    release = kinfold.anonymize(tmp_path / "t.csv" if form == "csv" else table, asked)
+    public = release.save(tmp_path / "out") / "public"
+    judge(public, 3)
+    assert pd.read_csv(public / "release.csv")[["income", "moved"]].notna().all(axis=None)
+
+
 @pytest.mark.parametrize(
     "method", [name for name in methods() if name not in ("auto", "univariate", "mingen-cell", "mu-argus")]
 )
