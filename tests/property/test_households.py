@@ -130,6 +130,19 @@ def test_every_method_keeps_households_together(method: str, tmp_path: Path) -> 
     judge(release.save(tmp_path / "out") / "public", 3)
 
 
+@pytest.mark.parametrize("method", ["lattice", "datafly", "mingen", "local-suppression"])
+def test_generalized_members_show_the_same_without_surrogates(method: str) -> None:
+    table = survey(7).assign(income=1000, place=lambda t: t.index)  # fewer tuples than records
+    asked = ask(method)
+    asked["columns"]["place"] = {"role": "other"}
+    asked["method"]["suppression"] = 0.5
+    asked["columns"]["age"]["hierarchy"] = {"intervals": [50]}
+    release = kinfold.anonymize(table, asked)
+    assert release.verdict.holds
+    released = release.frame.assign(hid=table.hid[release.frame.place].to_numpy())
+    assert released.groupby("hid")[["region", "size"]].nunique(dropna=False).max().max() == 1
+
+
 def test_without_surrogates_the_certificate_is_a_statement_of_the_holder(tmp_path: Path) -> None:
     table = survey(5)
     release = kinfold.anonymize(table, ask(household_k=3))
