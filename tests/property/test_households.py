@@ -102,6 +102,14 @@ def test_members_show_the_same_and_every_promise_holds_on_the_file(
     judge(public, 3, privacy.get("household_k"))
 
 
+@pytest.mark.parametrize("shared", [[], SHARED])
+def test_a_promise_that_one_class_misses_is_refused_before_anything_is_made(shared: list[str]) -> None:
+    asked = ask(l=4)
+    asked["columns"] |= {name: {"role": "other"} for name in SHARED if name not in shared}
+    with pytest.raises(kinfold.Unreachable, match="4 distinct values are required, there are 3"):
+        kinfold.anonymize(survey(1), asked)
+
+
 @pytest.mark.parametrize("form", ["csv", "frame"])
 def test_gaps_of_numbers_and_dates_are_filled_from_other_members(form: str, tmp_path: Path) -> None:
     chance, table = np.random.default_rng(8), survey(8)
