@@ -123,7 +123,7 @@ def judge(table: Mapping[str, Fields], certificate: Mapping[str, Any]) -> dict[s
         "alpha": {name: float(max(map(max_share, spreads[name]), default=0)) for name in confidential},
     }
     promises = [
-        check_combinations(p, table, quasi, columns)
+        check_combinations(p, table, quasi)
         if "size" in p["parameters"]
         else check_promise(p, sizes, spreads, distances)
         for p in certificate["promises"]
@@ -243,7 +243,7 @@ def check_people(
     return check_promise(promise, sizes, {name: held}, {name: distances})
 
 
-def group_rows(table: Mapping[str, Fields], by: Sequence[str]) -> list[list[int]]:
+def group_rows(table: Mapping[str, Sequence[Any]], by: Sequence[str]) -> list[list[int]]:
     """Return the rows of each class, which have the same text in the columns `by`."""
     classes: defaultdict[tuple[str | None, ...], list[int]] = defaultdict(list)
     for row, key in enumerate(zip(*(table[name] for name in by), strict=True)):
@@ -280,7 +280,7 @@ def check_promise(promise: Mapping[str, Any], sizes: list[int], spreads: Any, di
 
 
 def check_combinations(
-    promise: Mapping[str, Any], table: Mapping[str, Fields], quasi: Sequence[str], columns: Mapping[str, Any]
+    promise: Mapping[str, Any], table: Mapping[str, Sequence[Any]], quasi: Sequence[str]
 ) -> dict[str, Any]:
     """Check k, or the largest share of a confidential value, for every combination of a few quasi-identifiers.
 
@@ -290,8 +290,7 @@ def check_combinations(
     sets = combinations(quasi, min(parameters["size"], len(quasi)))
     classes = (rows for names in sets for rows in group_rows(table, names))
     if "confidence" in parameters:
-        values = rank_values(table[parameters["column"]], columns[parameters["column"]])
-        required = parameters["confidence"]
+        values, required = table[parameters["column"]], parameters["confidence"]
         value = float(max((max_share(Counter(values[row] for row in rows)) for rows in classes), default=0))
         holds = value <= required
     else:

@@ -44,12 +44,11 @@ def test_both_checkers_find_what_the_definition_says(seed: int, size: int) -> No
     table, quasi = few(40, seed), ["q0", "q1", "q2", "q3"]
     expected = dict(promises.few(table.to_dict("records"), quasi, ["ill"], {"size": size, "confidence": 0.7}))
     tally, text = tally_of(table, quasi), {name: [*table[name]] for name in table}
-    columns = {"ill": {"name": "ill", "role": "confidential", "type": "nominal"}}
     for model in (CombinationAnonymity(3, size), CombinationConfidence(0.7, size, "ill")):
         finding = model.check(tally)
         limit = model.k if isinstance(model, CombinationAnonymity) else model.confidence
         promise = {"model": type(model).__name__, "parameters": vars(model), "promise": finding.promise}
-        plain = checker.check_combinations(promise, text, quasi, columns)
+        plain = checker.check_combinations(promise, text, quasi)
         key = (finding.model, finding.column, "")
         assert finding.found == pytest.approx(expected[key], abs=1e-12)
         assert plain["found"] == pytest.approx(expected[key], abs=1e-12)
@@ -149,6 +148,29 @@ def test_a_release_says_on_which_combinations_k_holds(method: str, tmp_path: Pat
     page = (tmp_path / "out/public/report.html").read_text("utf-8")
     assert "3-anonymity of every combination of at most 2 quasi-identifiers holds" in page
     assert (release.verdict.k < 3) is (method in ("local-suppression", "lattice")) or release.verdict.k >= 3
+
+
+def test_both_checkers_find_the_confidence_of_columns_of_every_type(tmp_path: Path) -> None:
+    chance, more = np.random.default_rng(4), {"role": "confidential"}
+    table = few(80, 4).assign(pay=chance.integers(1, 4, 80), rank=chance.choice(["low", "high"], 80))
+    table["day"] = chance.choice(["2024-01-01", "2024-02-01", None], 80)
+    columns = {f"q{a}": {"role": "quasi", "type": "nominal"} for a in range(4)} | {
+        "ill": more,
+        "day": {"role": "sensitive"},
+    }
+    columns |= {"pay": {**more, "type": "continuous"}, "rank": {**more, "type": "ordinal", "order": ["low", "high"]}}
+    privacy = {"k": 3, "combinations": {"size": 2, "confidence": 0.9}}
+    release = kinfold.anonymize(table, {"privacy": privacy, "method": {"name": "lattice"}, "columns": columns})
+    release.save(tmp_path / "out")
+    verdict = kinfold.verify(tmp_path / "out", twice=True)
+    rows = release.frame.astype(object).where(release.frame.notna(), None).to_dict("records")
+    expected = dict(
+        promises.few(rows, ["q0", "q1", "q2", "q3"], ["ill", "pay", "rank", "day"], privacy["combinations"])
+    )
+    assert verdict.holds
+    assert {each.column: each.found for each in verdict.findings if each.column} == pytest.approx(
+        {column: found for (_, column, _), found in expected.items() if column}, abs=1e-12
+    )
 
 
 def test_a_wide_table_loses_less_than_for_k_on_all_columns() -> None:

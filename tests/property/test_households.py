@@ -102,6 +102,31 @@ def test_members_show_the_same_and_every_promise_holds_on_the_file(
     judge(public, 3, privacy.get("household_k"))
 
 
+@pytest.mark.parametrize("shared", [[], SHARED])
+def test_a_promise_that_one_class_misses_is_refused_before_anything_is_made(shared: list[str]) -> None:
+    asked = ask(l=4)
+    asked["columns"] |= {name: {"role": "other"} for name in SHARED if name not in shared}
+    with pytest.raises(kinfold.Unreachable, match="4 distinct values are required, there are 3"):
+        kinfold.anonymize(survey(1), asked)
+
+
+@pytest.mark.parametrize("form", ["csv", "frame"])
+def test_gaps_of_numbers_and_dates_are_filled_from_other_members(form: str, tmp_path: Path) -> None:
+    chance, table = np.random.default_rng(8), survey(8)
+    home = table.hid.str[1:].astype(int)
+    table["moved"] = pd.Timestamp("2020-01-01") + pd.to_timedelta(chance.integers(0, 900, 40)[home], unit="D")
+    shown = ~home.duplicated()
+    for name in ("income", "moved"):
+        table[name] = table[name].where(shown | (chance.random(len(table)) < 0.5))
+    asked = ask(output={"surrogate": True})
+    asked["columns"]["moved"] = {"role": "quasi"}
+    table.to_csv(tmp_path / "t.csv", index=False)
+    release = kinfold.anonymize(tmp_path / "t.csv" if form == "csv" else table, asked)
+    public = release.save(tmp_path / "out") / "public"
+    judge(public, 3)
+    assert pd.read_csv(public / "release.csv")[["income", "moved"]].notna().all(axis=None)
+
+
 @pytest.mark.parametrize(
     "method", [name for name in methods() if name not in ("auto", "univariate", "mingen-cell", "mu-argus")]
 )
@@ -111,6 +136,19 @@ def test_every_method_keeps_households_together(method: str, tmp_path: Path) -> 
     asked["method"]["suppression"] = 0.5 if method == "datafly" else 0
     release = kinfold.anonymize(survey(3, missing=0.1), asked)
     judge(release.save(tmp_path / "out") / "public", 3)
+
+
+@pytest.mark.parametrize("method", ["lattice", "datafly", "mingen", "local-suppression"])
+def test_generalized_members_show_the_same_without_surrogates(method: str) -> None:
+    table = survey(7).assign(income=1000, place=lambda t: t.index)  # fewer tuples than records
+    asked = ask(method)
+    asked["columns"]["place"] = {"role": "other"}
+    asked["method"]["suppression"] = 0.5
+    asked["columns"]["age"]["hierarchy"] = {"intervals": [50]}
+    release = kinfold.anonymize(table, asked)
+    assert release.verdict.holds
+    released = release.frame.assign(hid=table.hid[release.frame.place].to_numpy())
+    assert released.groupby("hid")[["region", "size"]].nunique(dropna=False).max().max() == 1
 
 
 def test_without_surrogates_the_certificate_is_a_statement_of_the_holder(tmp_path: Path) -> None:

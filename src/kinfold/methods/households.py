@@ -34,6 +34,7 @@ from kinfold.methods.aggregation import ReplacedColumn, average_column
 from kinfold.methods.blocks.pool import NO_CHECKPOINTS
 from kinfold.methods.classes import Classes, make_classes, repair_classes, separate_strata
 from kinfold.methods.missing_values import make_promise_check
+from kinfold.methods.partition.requirement import require_reachable
 from kinfold.methods.plan import load_method
 from kinfold.methods.promises import make_scope_check, merge_failing
 from kinfold.methods.task import Records, Task
@@ -47,6 +48,7 @@ from kinfold.tables.points import Labels, Points
 def make_household_classes(task: Task, method: Declaration) -> tuple[Task, Classes]:
     """Return the classes of records, and the task with the classes of households that contain them."""
     assert task.households is not None  # noqa: S101  the caller checks it
+    require_reachable(task.requirements())
     households, members = split_attributes(task)
     numbers = np.unique(task.households.numbers, return_inverse=True)[1]
     strata, repaired, steps, seconds = np.zeros(task.records, np.int32), 0, 0, 0.0

@@ -16,7 +16,7 @@ from kinfold.models.verdict import Verdict
 from kinfold.policy.population import count_people
 from kinfold.policy.table import Table
 from kinfold.policy.terms import build_scopes
-from kinfold.tables.queries import number_rows
+from kinfold.tables.queries import label_rows, number_rows
 from kinfold.tables.recoding import Recoding
 from kinfold.verification import describe_split, judge_households, judge_people
 
@@ -43,7 +43,8 @@ def _add_people_findings(verdict: Verdict, table: Table, released: Any, recoding
     """Add the findings about people, counted on the released rows with the person of each row."""
     if table.person is None or verdict.problems or verdict.people:  # with surrogates they are counted from the rows
         return verdict
-    engine, terms, person = table.engine, table.terms, table.person[recoding.kept]
+    engine, terms = table.engine, table.terms
+    person = table.person[label_rows(engine, table.frame, recoding).kept]
     scopes = build_scopes(engine, released, terms, person)
     assert scopes is not None  # noqa: S101  the table has people
     return replace(verdict, people=judge_people(number_rows(engine, released, terms.quasi), scopes, terms))
@@ -54,7 +55,7 @@ def _add_household_findings(verdict: Verdict, table: Table, released: Any, recod
     engine, terms = table.engine, table.terms
     if table.households is None or terms.household is None or verdict.problems or terms.released_household is not None:
         return verdict
-    households = table.households.take(np.flatnonzero(recoding.kept))
+    households = table.households.take(np.flatnonzero(label_rows(engine, table.frame, recoding).kept))
     people, problems, number = [*verdict.people], [*verdict.problems], len(np.unique(households.numbers))
     for name in terms.household.attributes:
         values = households.count(number_rows(engine, released, [name]))

@@ -52,8 +52,13 @@ class RecodedTable:
         columns |= {name: self.source[name] for name, how in self.treated.items() if isinstance(how, Keep)}
         unknown = [name for name, column in columns.items() if self._must_read_rows(column, rows)]
         columns |= {c.name: c for c in describe_columns(unknown)} if unknown else {}
-        known = (replace(columns[name], rows=rows, nulls=min(columns[name].nulls, rows)) for name in self.frame.names)
-        return Schema.from_columns(known, rows)
+        return Schema.from_columns((self._extend(columns[name], rows) for name in self.frame.names), rows)
+
+    def _extend(self, column: Column, rows: int) -> Column:
+        """Return a column of one value for each class, or of all rows, with the counts of rows."""
+        nulls = min(column.nulls, rows)
+        only_numbers = column.numbers == column.rows - column.nulls
+        return replace(column, rows=rows, nulls=nulls, numbers=rows - nulls if only_numbers else column.numbers)
 
     def _must_read_rows(self, column: Column, rows: int) -> bool:
         """Whether the number of formulas can have changed."""
