@@ -8,11 +8,13 @@ import { app, decide, getAddress, updateUi } from "../store.js";
 import { ROLES, TYPES } from "../texts.js";
 import { getBuilderName } from "./builders.js";
 import { select } from "./fields.js";
+import { whatIs } from "./help.js";
 import { button } from "./sections.js";
 
 const NAMES = ROLES.map((role) => [role.id, role.name]);
 const ALONE = ["unit", "household"]; // roles of one column at a time
 const MANY = 16; // more columns scroll in a box of their own, so that the rows of the table stay near
+const TERMS = { kind: "Type", missing: "Missing value", role: "Role", hierarchy: "Hierarchy" };
 const HEADS = ["kind", "distribution", "values", "missing", "unique", "role", "hierarchy", ""];
 
 /** Return the table of all columns. */
@@ -104,6 +106,7 @@ function head(shown, ticked) {
       "th",
       { scope: "col", class: ["values", "missing", "unique"].includes(name) ? "number" : null },
       name || h("span", { class: "aside" }, "reason"),
+      TERMS[name] ? whatIs(TERMS[name]) : null,
     ),
   );
   return h("thead", {}, h("tr", {}, h("th", {}, tick), h("th", { scope: "col" }, "name"), cells));

@@ -7,6 +7,7 @@ import { digits, share } from "../numbers.js";
 import { getAddress, app, go, query, updateUi } from "../store.js";
 import { STATES, shortenName } from "../texts.js";
 import { describeProblem } from "./fields.js";
+import { whatIs } from "./help.js";
 import { button } from "./sections.js";
 
 const AROUND = 92; // pixels around the plot of the map
@@ -69,10 +70,10 @@ export function runTable(runs, shown, compared) {
   const rows = runs.map((run) => runRow(run, points.get(run.id), shown, compared));
   const heads = [
     ["run", ""],
-    ["loss", "number"],
-    ["risk", "number"],
-    ["k", "number"],
-    ["suppressed", "number"],
+    ["loss", "number", "Loss"],
+    ["risk", "number", "Disclosure risk"],
+    ["k", "number", "k-anonymity"],
+    ["suppressed", "number", "Suppress"],
     ["compare", ""],
     ["", ""],
   ];
@@ -86,8 +87,13 @@ export function runTable(runs, shown, compared) {
       h(
         "tr",
         {},
-        heads.map(([name, kind]) =>
-          h("th", { scope: "col", class: kind }, name || h("span", { class: "aside" }, "actions")),
+        heads.map(([name, kind, term]) =>
+          h(
+            "th",
+            { scope: "col", class: kind },
+            name || h("span", { class: "aside" }, "actions"),
+            term ? whatIs(term) : null,
+          ),
         ),
       ),
     ),

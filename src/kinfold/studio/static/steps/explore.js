@@ -3,6 +3,7 @@
 import { h } from "../dom.js";
 import { plural } from "../numbers.js";
 import { columnPairs } from "../parts/column_pairs.js";
+import { whatIs } from "../parts/help.js";
 import { latticePart } from "../parts/lattice.js";
 import { outliersPart } from "../parts/outliers.js";
 import { runClasses, runColumns, showSideBySide, runSummary } from "../parts/run_details.js";
@@ -42,6 +43,7 @@ function sentence(session) {
     return verdict("Nothing to compare yet.", [
       "Run the policy in the previous step. Other values of k add points to the map.",
     ]);
+  if (done === 1) return verdict(session.runs.find((run) => run.state === "done").summary.headline);
   const map = getMap();
   return verdict(map?.choice ?? `${plural(done, "run")} to compare.`, [map?.price]);
 }
@@ -57,7 +59,8 @@ function listTabs(runs) {
       "Risk",
       () => [
         note(
-          "The probability of finding each record by its quasi-identifiers. This shows the original: keep it private.",
+          "The probability of finding each record by its quasi-identifiers. This shows the original: keep it private. ",
+          "Disclosure risk",
         ),
         showSideBySide(runs, runRecords),
         showSideBySide(runs, runAttack),
@@ -67,7 +70,7 @@ function listTabs(runs) {
       "classes",
       "Classes",
       () => [
-        note("A class is a group of records with the same values of all quasi-identifiers."),
+        note("A class is a group of records with the same values of all quasi-identifiers. ", "Class"),
         showSideBySide(runs, runClasses),
         showSideBySide(runs.slice(0, 1), releaseClasses),
       ],
@@ -79,7 +82,7 @@ function listTabs(runs) {
       "lattice",
       "Lattice",
       () => [
-        note("All full-domain generalizations under the policy. A minimal node holds, and no finer one does."),
+        note("All full-domain generalizations under the policy. A minimal node holds, and no finer one does. ", "Node"),
         latticePart(),
       ],
     ],
@@ -94,8 +97,8 @@ function listTabs(runs) {
   ];
 }
 
-function note(text) {
-  return h("p", { class: "soft small" }, text);
+function note(text, term = null) {
+  return h("p", { class: "soft small" }, text, term ? whatIs(term) : null);
 }
 
 function key() {
