@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
-import { readFileSync, readdirSync } from "node:fs";
 import test from "node:test";
-import { PRINT_COLOURS, repaintChart } from "../../src/kinfold/studio/static/repaint.js";
+import { PRINT_COLOURS, repaintChart, writeDates } from "../../src/kinfold/studio/static/repaint.js";
 import { placePoints } from "../../src/kinfold/studio/static/loss_curve.js";
 import { countAtLeast } from "../../src/kinfold/studio/static/risk_curve.js";
 import { getShortcut } from "../../src/kinfold/studio/static/keys.js";
@@ -14,12 +13,6 @@ import { parseTries } from "../../src/kinfold/studio/static/parts/run_view.js";
 import { filterColumns, getRole, getRoleByKey, listRoleChanges } from "../../src/kinfold/studio/static/roles.js";
 import { keepTogether } from "../../src/kinfold/studio/static/parts/sections.js";
 import { getAddress } from "../../src/kinfold/studio/static/store.js";
-import { findEntries } from "../../src/kinfold/studio/static/parts/help.js";
-import { orderColumns } from "../../src/kinfold/studio/static/parts/release_rows.js";
-import { TOUR } from "../../src/kinfold/studio/static/parts/tour.js";
-import { STEPS } from "../../src/kinfold/studio/static/texts.js";
-
-const STATIC = new URL("../../src/kinfold/studio/static/", import.meta.url);
 
 test("charts get the colours of the page, and their data stays", () => {
   const spec = {
@@ -183,27 +176,12 @@ test("values of k that cannot be reached are refused where they are typed", () =
   assert.match(parseTries("1", 100).wrong, /whole numbers/);
 });
 
-test("the glossary finds terms, and has every term that the page asks for", () => {
-  const entries = JSON.parse(readFileSync(new URL("glossary.json", STATIC), "utf8"));
-  const names = entries.map(({ term }) => term);
-  assert.equal(findEntries(entries, "", "Node")[0].term, "Node");
-  assert.equal(findEntries(entries, "los")[0].term, "Loss");
-  assert.ok(findEntries(entries, "diagnosis").some(({ term }) => term === "Confidential column"));
-  assert.deepEqual(findEntries(entries, "no such word"), []);
-  const scripts = readdirSync(STATIC, { recursive: true }).filter((name) => name.endsWith(".js"));
-  const text = scripts.map((name) => readFileSync(new URL(name, STATIC), "utf8")).join("\n");
-  const asked = [...text.matchAll(/whatIs\("([^"]+)"\)|\bterm: "([^"]+)"/g)].map(([, one, other]) => one ?? other);
-  assert.ok(asked.length > 14);
-  assert.deepEqual(asked.filter((term) => !names.includes(term)), []);
-});
-
-test("the tour has every step", () => assert.deepEqual(Object.keys(TOUR), STEPS.map((step) => step.id)));
-
-test("columns of a release are shown first if they can identify, last if they are removed", () => {
-  const columns = [
-    { name: "id", released: false },
-    { name: "disease", released: true },
-    { name: "age", released: true },
-  ];
-  assert.deepEqual(orderColumns(columns, new Map([["age", "quasi-identifier"]])), [2, 1, 0]);
+test("the ends of an axis of dates are expressions, those of numbers stay", () => {
+  const make = (scale) => ({ encoding: { x: { field: "start", scale } } });
+  assert.deepEqual(writeDates(make({ type: "utc", domain: [1, 2] })).encoding.x, {
+    field: "start",
+    scale: { type: "utc", domainMin: { expr: "1" }, domainMax: { expr: "2" } },
+  });
+  const numbers = make({ zero: false, domain: [1, 2] });
+  assert.equal(writeDates(numbers), numbers);
 });

@@ -104,7 +104,11 @@ function head(shown, ticked) {
   const cells = HEADS.map((name) =>
     h(
       "th",
-      { scope: "col", class: ["values", "missing", "unique"].includes(name) ? "number" : null },
+      {
+        scope: "col",
+        "aria-label": name || null,
+        class: ["values", "missing", "unique"].includes(name) ? "number" : null,
+      },
       name || h("span", { class: "aside" }, "reason"),
       TERMS[name] ? whatIs(TERMS[name]) : null,
     ),
@@ -219,11 +223,11 @@ function reason(column) {
 function describeShape(column) {
   const { histogram } = column;
   if (!histogram) return `${column.name}: nothing to draw`;
-  const most = count(Math.max(...histogram.counts, 0));
+  const most = plural(Math.max(...histogram.counts, 0), "record");
   if (histogram.form === "labels")
-    return `${column.name}: ${count(column.distinct)} values, the most frequent one in ${most} records`;
+    return `${column.name}: ${plural(column.distinct, "value")}, the most frequent one in ${most}`;
   const { edges, counts } = histogram;
-  return `${column.name}: records from ${edges[0]} to ${edges.at(-1)}, ${most} in the largest of ${counts.length} bins`;
+  return `${column.name}: ${edges[0]} to ${edges.at(-1)}, ${most} in the largest of ${count(counts.length)} bins`;
 }
 
 // The ends of a distribution: the smallest and the largest value, or the most frequent ones.

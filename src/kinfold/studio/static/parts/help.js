@@ -15,6 +15,11 @@ export function whatIs(term) {
   return h("button", { type: "button", class: "what", "aria-label": label, title: label, on: { click } }, "?");
 }
 
+/** Return a heading with the button that explains its term, which is no part of its name. */
+export function explained(heading, term) {
+  return h("div", { class: "explained" }, heading, whatIs(term));
+}
+
 /** Open the glossary, at a term or at its start. */
 export function openGlossary(term = "") {
   updateUi({ glossary: { term, typed: "" } });

@@ -8,8 +8,9 @@ import { latticePart } from "../parts/lattice.js";
 import { outliersPart } from "../parts/outliers.js";
 import { runClasses, runColumns, showSideBySide, runSummary } from "../parts/run_details.js";
 import { releaseClasses, releaseRows } from "../parts/release_rows.js";
-import { runAttack, runRecords } from "../parts/run_risk.js";
+import { runRisk } from "../parts/run_risk.js";
 import { getMap, getSelectedRuns, runMap, runTable, unknownRun } from "../parts/run_table.js";
+import { sliders } from "../parts/tried.js";
 import { nextStep, nothingOpen, stepHead, tabs, verdict } from "../parts/sections.js";
 import { app } from "../store.js";
 
@@ -29,7 +30,7 @@ export function exploreStep() {
       ? h(
           "section",
           { class: "halves table-first", key: "runs", "aria-label": "Runs" },
-          h("div", { class: "matter" }, runTable(session.runs, shown, compared)),
+          h("div", { class: "matter" }, runTable(session.runs, shown, compared), sliders(session.runs, shown)),
           h("div", { class: "matter map-box" }, runMap()),
         )
       : null,
@@ -62,8 +63,7 @@ function listTabs(runs) {
           "The probability of finding each record by its quasi-identifiers. This shows the original: keep it private. ",
           "Disclosure risk",
         ),
-        showSideBySide(runs, runRecords),
-        showSideBySide(runs, runAttack),
+        showSideBySide(runs, (run) => runRisk(run, runs.length > 1)),
       ],
     ],
     [

@@ -5,7 +5,7 @@ import { send } from "../api.js";
 import { h } from "../dom.js";
 import { digits } from "../numbers.js";
 import { select } from "../parts/fields.js";
-import { whatIs } from "../parts/help.js";
+import { explained, whatIs } from "../parts/help.js";
 import { decisions, downloadPublic, repeatLines, files } from "../parts/release_files.js";
 import { getSelectedRuns, unknownRun } from "../parts/run_table.js";
 import { button, disclosure, nextStep, stepHead, nothingOpen, section, verdict } from "../parts/sections.js";
@@ -148,12 +148,12 @@ function checkers(run, facts) {
       "li",
       {},
       h("span", { class: one.holds ? "kept" : "broken-word" }, one.holds ? "✓ agrees" : "✕ does not agree"),
-      ` ${CHECKERS[one.name] ?? one.name}`,
+      `: ${CHECKERS[one.name] ?? one.name}`,
     ),
   );
   const repeat = () => verifyAgain(run);
   return [
-    h("h3", {}, "Two checkers ", whatIs("Checker")),
+    explained(h("h3", {}, "Two checkers"), "Checker"),
     h("ul", { class: "plain" }, items),
     h(
       "div",
