@@ -97,6 +97,7 @@ docs: $(SITE)  ## what pages take from the code (methods, the policy, Python, co
 	$(BIN)/python -m tools.reference
 	$(BIN)/python -m tools.api_page
 	$(BIN)/python -m tools.commands_page
+	$(BIN)/python -m tools.glossary
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "build/site/index.html"
 

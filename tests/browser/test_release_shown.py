@@ -40,6 +40,10 @@ def test_the_release_is_shown_record_by_record(browser: Browser, studio: Studio)
         assert "\n".join(axe.violations(tab, axe.source())) == ""
         first.click()
         expect(tab.get_by_role("tabpanel", name="Rows").locator(".long .row:not(.waiting)")).to_have_count(5)
+        dates = journey.look(tab, "Columns").get_by_role("img", name=re.compile("^admission before and after"))
+        expect(dates.locator(".mark-rect path").first).to_be_attached()
+        widths = "bars => bars.map(bar => bar.getBoundingClientRect().width)"
+        assert min(dates.locator(".mark-rect path").evaluate_all(widths)) > 1  # each date has a place on the axis
         pairs = journey.look(tab, "Pairs")
         pairs.get_by_label("First column").select_option("sex")
         pairs.get_by_label("Second column").select_option("disease")

@@ -109,6 +109,38 @@ def test_the_line_of_navigation_is_one_line(worked: tuple[Page, Seen, Studio]) -
         assert len(set(tops)) == 1
 
 
+def test_the_map_tells_what_a_point_is_and_sliders_go_over_what_was_tried(worked: tuple[Page, Seen, Studio]) -> None:
+    tab = worked[0]
+    tab.set_viewport_size({"width": 1280, "height": 900})
+    settled(tab, "Explore")
+    points = tab.locator(".map .mark-symbol path")
+    points.first.hover(force=True)
+    expect(tab.locator(".tip:visible")).to_have_text(
+        re.compile(r"mdav, k = \d+: risk [\d.]+%, loss [\d.]+%, \d+ classes")
+    )
+    current = tab.locator("table.runs a[aria-current]")
+    slider = tab.get_by_role("slider", name="k tried")
+    slider.focus()
+    for key, k in (("End", 10), ("Home", 5)):
+        tab.keyboard.press(key)
+        expect(current).to_have_text(f"mdav, k = {k}")
+        expect(slider).to_have_attribute("aria-valuetext", re.compile(f"^k {k}, loss"))
+    tree = tab.locator("main").aria_snapshot()
+    assert 'img "Risk and loss of 2 runs; ' in tree  # each chart has its own description
+    assert 'columnheader "loss":' in tree
+    assert tree.index('table "Runs of this session"') < tree.index('slider "k tried"') < tree.index('img "Risk')
+    assert tree.index('heading "patients.csv"') < tree.index('link "Release →"') < tree.index("tablist")
+    summary = journey.look(tab, "Summary")
+    expect(summary.get_by_text(re.compile("Time by stage")).first).to_be_visible()
+    expect(summary.locator(".stages li").first).to_contain_text(re.compile(r"[\d.]+ s"))
+    risk = journey.look(tab, "Risk")
+    expect(risk.get_by_role("region", name="What contributes to the scores").first).to_contain_text("income")
+    expect(
+        risk.get_by_role("region", name="Records that stand out most").first.locator("tbody tr").first
+    ).to_be_visible()
+    assert tab.evaluate(WIDE) == []
+
+
 def test_charts_follow_the_theme(worked: tuple[Page, Seen, Studio]) -> None:
     tab = worked[0]
     tab.set_viewport_size({"width": 1280, "height": 900})

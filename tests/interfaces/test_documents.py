@@ -12,7 +12,7 @@ from documents import DOCUMENTS, FORMULA, FORMULAS, anchors, broken, links, pros
 from examples import PAGES, ROOT, blocks
 from kinfold.measures.measure_table import CATALOGUE
 from kinfold.policy.registry import list_methods
-from tools import api_page, commands_page
+from tools import api_page, commands_page, glossary
 
 DOCS = ROOT / "docs"
 MEASURES = sorted((DOCS / "measures").glob("*.md"))
@@ -105,6 +105,11 @@ def test_a_page_of_a_model_or_a_measure_has_a_formula(page: Path) -> None:
 
 def test_the_page_of_kinfold_in_python_is_what_the_docstrings_say() -> None:
     assert api_page.PAGE.read_text("utf-8") == api_page.page(), "make it anew with make docs"
+
+
+def test_the_glossary_of_the_studio_is_that_of_the_documentation() -> None:
+    assert glossary.ENTRIES.read_text("utf-8") == glossary.page(), "make it anew with make docs"
+    assert glossary.page().count('"term"') == _text("glossary.md").count("\n**")
 
 
 def test_the_page_of_python_names_every_field_that_users_read() -> None:

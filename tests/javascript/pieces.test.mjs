@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { PRINT_COLOURS, repaintChart } from "../../src/kinfold/studio/static/repaint.js";
+import { PRINT_COLOURS, repaintChart, writeDates } from "../../src/kinfold/studio/static/repaint.js";
 import { placePoints } from "../../src/kinfold/studio/static/loss_curve.js";
 import { countAtLeast } from "../../src/kinfold/studio/static/risk_curve.js";
 import { getShortcut } from "../../src/kinfold/studio/static/keys.js";
@@ -174,4 +174,14 @@ test("values of k that cannot be reached are refused where they are typed", () =
   assert.match(parseTries("3, 101", 100).wrong, /101 is more than the 100 records/);
   assert.match(parseTries("3, x", 100).wrong, /whole numbers/);
   assert.match(parseTries("1", 100).wrong, /whole numbers/);
+});
+
+test("the ends of an axis of dates are expressions, those of numbers stay", () => {
+  const make = (scale) => ({ encoding: { x: { field: "start", scale } } });
+  assert.deepEqual(writeDates(make({ type: "utc", domain: [1, 2] })).encoding.x, {
+    field: "start",
+    scale: { type: "utc", domainMin: { expr: "1" }, domainMax: { expr: "2" } },
+  });
+  const numbers = make({ zero: false, domain: [1, 2] });
+  assert.equal(writeDates(numbers), numbers);
 });

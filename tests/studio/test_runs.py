@@ -129,6 +129,12 @@ def test_what_is_known_of_a_run(demo: Visitor, tried: str) -> None:
     assert groups["total"] == len(groups["rows"]) == told["summary"]["classes"]
     assert sum(each["size"] for each in groups["rows"]) == 1000
     assert demo.ask("GET", f"/api/runs/{tried}/rows?show=secrets").status == 400
+    suda = demo.get(f"/api/runs/{tried}/suda")
+    assert suda["before"]["records"] == 1000 > suda["after"]["records"]
+    assert list(suda["worst"][0]["contributions"]) == list(suda["before"]["contributions"])
+    stages = demo.get(f"/api/runs/{tried}/stages")
+    assert {"read", "verify", "measure", "write"} <= set(stages)
+    assert 0 < sum(stages.values()) <= told["seconds"]
     attack = demo.get(f"/api/runs/{tried}/attack")
     assert attack["linkage"] <= attack["bound"] == 0.2
     assert attack["subsets"]

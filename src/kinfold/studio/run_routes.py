@@ -42,7 +42,7 @@ REPORT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src
 RELEASE_PARTS = ("public", "internal")
 MIN_MAP_WIDTH, MAX_MAP_WIDTH = 180, 1200  # pixels
 MAX_ROWS_PER_PAGE = 500
-FACT_NAMES = ("verdict", "classes", "records", "task")
+FACT_NAMES = ("verdict", "classes", "records", "task", "suda", "stages")
 
 
 @route("/api/runs", "POST")

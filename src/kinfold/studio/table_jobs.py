@@ -236,6 +236,7 @@ class RunReporter:
     share: float = 1.0  # of the first cost
     cost: float = 0.0
     max_share: float = 0.0  # progress never goes back
+    stages: list[tuple[str, float]] = field(default_factory=list)  # and when each began, in seconds
 
     def report_progress(self, stage: str, done: int, total: int) -> None:
         """Send the progress of a stage."""
@@ -244,11 +245,21 @@ class RunReporter:
         begin, end = STAGE_SHARES.get(stage, PLANNING_SHARE)
         self.max_share = max(self.max_share, begin + (end - begin) * (min(done / total, 1.0) if total else 0.0))
         seconds = time.monotonic() - self.started
+        if not self.stages or self.stages[-1][0] != stage:
+            self.stages.append((stage, seconds))
         known = self.max_share > 0.1 and seconds > 0.5
         left = round(seconds * (1 - self.max_share) / self.max_share, 1) if known else None
         stage = "compile" if is_compiling() else stage
         progress = {"stage": stage, "share": round(self.max_share, 4), "seconds": round(seconds, 2), "left": left}
         self.send({"event": "progress", **progress})
+
+    def sum_stages(self) -> dict[str, float]:
+        """Return the seconds of each stage so far, in the order in which they began."""
+        ends = [*(begin for _, begin in self.stages[1:]), time.monotonic() - self.started]
+        seconds: dict[str, float] = {}
+        for (stage, begin), end in zip(self.stages, ends, strict=True):
+            seconds[stage] = seconds.get(stage, 0.0) + end - begin
+        return {stage: round(total, 3) for stage, total in seconds.items()}
 
     def report_cost(self, cost: float) -> None:
         """Send a cost as a share of the first one; a new search continues where the last one ended."""
@@ -282,6 +293,8 @@ def make_run(request: Mapping[str, Any], send: EventSender) -> Any:
         "classes": {"sizes": facts.class_sizes, "k": k, "chart": make_chart(chart) if chart else None},
         "records": _describe_records(release),
         "task": release.measures["loss"].get("task"),
+        "suda": _describe_scores(release),
+        "stages": reporter.sum_stages(),
         "measures": release.measures.to_dict(),
         "steps": release.plan.steps,
     }
@@ -341,6 +354,13 @@ def _describe_records(release: Release) -> dict[str, Any] | None:
     if risks is None:
         return None
     return {"before": _count_risks(risks.before), "after": _count_risks(risks.after)}
+
+
+def _describe_scores(release: Release) -> dict[str, Any] | None:
+    """Return the SUDA2 scores of both tables, and the original records with the highest ones."""
+    measures = release.measures
+    before, after = measures["risk_before"].get("suda"), measures["risk"].get("suda")
+    return None if before is None else {"before": before, "after": after, "worst": list(measures.worst_records)}
 
 
 def _count_risks(risks: Any) -> dict[str, Any]:

@@ -165,14 +165,7 @@ def _chart_bins(name: str, before: Bins | None, after: Bins | None) -> Chart | N
     dates = any(bins.dates for _, bins in sides)
     settings = {
         "encoding.x.axis.format": _choose_date_format(high - low) if dates else _choose_number_format(low, high),
-        "encoding.x.scale": {
-            "nice": False,
-            **(
-                {"type": "utc", "domainMin": low, "domainMax": high}
-                if dates
-                else {"zero": False, "domain": [low, high]}
-            ),
-        },
+        "encoding.x.scale": {"nice": False, "domain": [low, high], **({"type": "utc"} if dates else {"zero": False})},
         "encoding.y.axis.format": "~s" if max(max(bins.counts) for _, bins in sides) >= 10_000 else ",d",
     }
     ends = [str(sides[0][1].edges[0]), str(sides[-1][1].edges[-1])]

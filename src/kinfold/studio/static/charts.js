@@ -2,7 +2,7 @@
 // The bundle is a megabyte, so it is loaded with the first chart.
 
 import { h } from "./dom.js";
-import { repaintChart } from "./repaint.js";
+import { repaintChart, writeDates } from "./repaint.js";
 import { getColours, isDark } from "./theme.js";
 
 let bundle = null;
@@ -26,9 +26,10 @@ export function expectCharts() {
   vega().catch(() => {});
 }
 
-/** Return a chart: its specification, a text description, and a function for clicks on a datum. */
-export function chart({ spec, label, onPick, key }) {
-  const drawing = { spec: spec.spec ?? spec, onPick };
+/** Return a chart: its specification, a text description, a function for clicks on a datum, and one that describes a
+ *  datum under the pointer (null: it has no description). */
+export function chart({ spec, label, onPick, describe, key }) {
+  const drawing = { spec: spec.spec ?? spec, label, onPick, describe };
   return h("div", { key, class: "chart", role: "img", "aria-label": label, hook: hookOf(drawing) });
 }
 
@@ -60,7 +61,7 @@ async function draw(node, drawing, anew = false) {
   node.view?.finalize();
   const { view } = await window.vegaEmbed(
     node,
-    { ...repaintChart(drawing.spec, now, isDark()), config: makeChartTheme(now) },
+    { ...repaintChart(writeDates(drawing.spec), now, isDark()), config: makeChartTheme(now) },
     {
       ast: true,
       actions: false,
@@ -72,7 +73,26 @@ async function draw(node, drawing, anew = false) {
   );
   node.view = view;
   fit(node);
+  const tip = document.createElement("p");
+  tip.className = "tip";
+  tip.hidden = true;
+  node.append(tip);
+  view.addEventListener("mouseover", (event, item) => showTip(tip, event, item?.datum, node.drawing.describe));
+  view.addEventListener("mouseout", () => (tip.hidden = true));
   view.addEventListener("click", (_event, item) => item?.datum && node.drawing.onPick?.(item.datum));
+}
+
+// Next to the pointer, and inside the window. The table beside a chart has the same numbers.
+function showTip(tip, event, datum, describe) {
+  const text = datum && describe?.(datum);
+  tip.hidden = !text;
+  if (!text) return;
+  tip.textContent = text;
+  const { width, height } = tip.getBoundingClientRect();
+  const left = Math.max(Math.min(event.clientX + 14, innerWidth - width - 8), 8);
+  const above = event.clientY + 18 + height > innerHeight;
+  tip.style.setProperty("left", `${left}px`);
+  tip.style.setProperty("top", `${above ? event.clientY - height - 10 : event.clientY + 18}px`);
 }
 
 // A chart has its own size, and shrinks if there is less space.
@@ -80,6 +100,9 @@ function fit(node) {
   const svg = node.querySelector("svg");
   node.style.setProperty("--width", `${svg.getAttribute("width")}px`);
   svg.setAttribute("aria-hidden", "true");
+  node.setAttribute("role", "img"); // Vega sets names of its own on the element
+  node.setAttribute("aria-label", node.drawing.label);
+  node.removeAttribute("aria-roledescription");
   svg.querySelectorAll("[tabindex]").forEach((item) => item.removeAttribute("tabindex"));
 }
 

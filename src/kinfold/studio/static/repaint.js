@@ -1,4 +1,5 @@
-// Charts come with the colours of the printed report. They are replaced by the colours of the page.
+// Charts come as the printed report has them: their colours are replaced by those of the page, and axes of dates are
+// written as the page's interpreter of expressions understands them.
 
 /** Colours of the report, with the names of the page's colours that replace them. */
 export const PRINT_COLOURS = {
@@ -39,4 +40,15 @@ export function repaintChart(part, colours, dark) {
       key === "values" || key === "datasets" ? value : repaintChart(value, colours, dark),
     ]),
   );
+}
+
+/** Return a specification with the ends of an axis of dates as expressions. As numbers, Vega-Lite passes them to a
+ *  function that the interpreter does not have with one number, or warns about them. */
+export function writeDates(spec) {
+  const scale = spec.encoding?.x?.scale;
+  if (scale?.type !== "utc" || !scale.domain) return spec;
+  const { domain, ...rest } = scale;
+  const [domainMin, domainMax] = domain.map((moment) => ({ expr: String(moment) }));
+  const x = { ...spec.encoding.x, scale: { ...rest, domainMin, domainMax } };
+  return { ...spec, encoding: { ...spec.encoding, x } };
 }

@@ -2,6 +2,8 @@
 
 import { cancel, redo, undo } from "./actions.js";
 import { h } from "./dom.js";
+import { glossary, openGlossary } from "./parts/help.js";
+import { tour } from "./parts/tour.js";
 import { duration, share } from "./numbers.js";
 import { getAddress, app, dismiss, redraw } from "./store.js";
 import { getTheme, getNextTheme, applyTheme } from "./theme.js";
@@ -10,6 +12,7 @@ import { STEPS, describeStage } from "./texts.js";
 const PATHS = {
   undo: ["M9 4 4 9l5 5", "M4 9h10a5 5 0 0 1 0 10h-3"],
   redo: ["m15 4 5 5-5 5", "M20 9H10a5 5 0 0 0 0 10h3"],
+  help: ["M9 9a3 3 0 1 1 4.5 2.6c-1 .6-1.5 1.2-1.5 2.4", "M12 17.5v.5", "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18z"],
   auto: ["M12 3a9 9 0 1 0 0 18z", "M12 3a9 9 0 0 1 0 18"],
   light: [
     "M12 8a4 4 0 1 0 0 8 4 4 0 0 0 0-8z",
@@ -26,10 +29,9 @@ export function shell(step) {
     h("a", { class: "skip", href: "#main", on: { click: skip } }, "Skip to the step"),
     h("header", { class: "bar" }, h("div", {}, brand(), navigation(), tools())),
     h("main", { id: "main", tabindex: "-1", key: `${app.step} ${app.discarded}` }, step, stepLinks()),
-    serverNotice(),
-    compiling(),
-    runBar(),
+    h("div", { class: "dock" }, serverNotice(), compiling(), runBar(), tour()),
     notices(),
+    glossary(),
     h("p", { class: "aside", role: "status", "aria-live": "polite" }, announcement()),
   ];
 }
@@ -77,9 +79,10 @@ function tools() {
   const theme = getTheme();
   return h(
     "div",
-    { class: "tools", role: "group", "aria-label": "Undo, redo and colours" },
+    { class: "tools", role: "group", "aria-label": "Undo, redo, help and colours" },
     tool("undo", back.next ? `Undo: ${back.next}` : "Nothing to undo", !back.steps, undo),
     tool("redo", again.next ? `Redo: ${again.next}` : "Nothing to redo", !again.steps, redo),
+    tool("help", "Help: the glossary", false, () => openGlossary()),
     tool(
       theme,
       `${THEME_LABELS[theme]}; press to change`,

@@ -8,11 +8,13 @@ import { app, decide, getAddress, updateUi } from "../store.js";
 import { ROLES, TYPES } from "../texts.js";
 import { getBuilderName } from "./builders.js";
 import { select } from "./fields.js";
+import { whatIs } from "./help.js";
 import { button } from "./sections.js";
 
 const NAMES = ROLES.map((role) => [role.id, role.name]);
 const ALONE = ["unit", "household"]; // roles of one column at a time
 const MANY = 16; // more columns scroll in a box of their own, so that the rows of the table stay near
+const TERMS = { kind: "Type", missing: "Missing value", role: "Role", hierarchy: "Hierarchy" };
 const HEADS = ["kind", "distribution", "values", "missing", "unique", "role", "hierarchy", ""];
 
 /** Return the table of all columns. */
@@ -102,8 +104,13 @@ function head(shown, ticked) {
   const cells = HEADS.map((name) =>
     h(
       "th",
-      { scope: "col", class: ["values", "missing", "unique"].includes(name) ? "number" : null },
+      {
+        scope: "col",
+        "aria-label": name || null,
+        class: ["values", "missing", "unique"].includes(name) ? "number" : null,
+      },
       name || h("span", { class: "aside" }, "reason"),
+      TERMS[name] ? whatIs(TERMS[name]) : null,
     ),
   );
   return h("thead", {}, h("tr", {}, h("th", {}, tick), h("th", { scope: "col" }, "name"), cells));
@@ -216,11 +223,11 @@ function reason(column) {
 function describeShape(column) {
   const { histogram } = column;
   if (!histogram) return `${column.name}: nothing to draw`;
-  const most = count(Math.max(...histogram.counts, 0));
+  const most = plural(Math.max(...histogram.counts, 0), "record");
   if (histogram.form === "labels")
-    return `${column.name}: ${count(column.distinct)} values, the most frequent one in ${most} records`;
+    return `${column.name}: ${plural(column.distinct, "value")}, the most frequent one in ${most}`;
   const { edges, counts } = histogram;
-  return `${column.name}: records from ${edges[0]} to ${edges.at(-1)}, ${most} in the largest of ${counts.length} bins`;
+  return `${column.name}: ${edges[0]} to ${edges.at(-1)}, ${most} in the largest of ${count(counts.length)} bins`;
 }
 
 // The ends of a distribution: the smallest and the largest value, or the most frequent ones.

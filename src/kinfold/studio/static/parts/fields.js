@@ -2,6 +2,7 @@
 
 import { h } from "../dom.js";
 import { decide, addProblem, getProblems } from "../store.js";
+import { whatIs } from "./help.js";
 
 /** Parse a typed text: a number if it is one, null if it is empty. */
 export function parseTyped(text) {
@@ -20,8 +21,8 @@ export function parseList(text) {
   return items.length ? items : null;
 }
 
-/** Return a field: label, control, hint and problems. */
-export function field({ id, label, hint, problems = [], extra = null }, control) {
+/** Return a field: label, control, hint and problems; `term` is its word in the glossary. */
+export function field({ id, label, hint, problems = [], extra = null, term = null }, control) {
   const described = [hint ? `${id}-hint` : null, problems.length ? `${id}-wrong` : null].filter(Boolean).join(" ");
   Object.assign(control.props, {
     id,
@@ -31,7 +32,7 @@ export function field({ id, label, hint, problems = [], extra = null }, control)
   return h(
     "div",
     { class: "field", key: id },
-    h("label", { for: id }, label),
+    h("div", { class: "label" }, h("label", { for: id }, label), term ? whatIs(term) : null),
     h("div", { class: "line" }, control, extra),
     hint ? h("p", { class: "hint", id: `${id}-hint` }, hint) : null,
     problems.length
@@ -63,6 +64,7 @@ export function numberField({
   read = parseTyped,
   type = "number",
   extra,
+  term,
 }) {
   const control = h("input", {
     type,
@@ -75,7 +77,7 @@ export function numberField({
     value: value ?? "",
     on: { change: (event) => decideNumber(path, event.target, read) },
   });
-  return field({ id: makeId(path), label, hint, problems: getProblems(...path), extra }, control);
+  return field({ id: makeId(path), label, hint, problems: getProblems(...path), extra, term }, control);
 }
 
 /** Set the value of a number field; a browser returns no text if it is not a number. */
@@ -85,10 +87,10 @@ export function decideNumber(path, input, read = parseTyped) {
 }
 
 /** Return a field with choices; `none` is the choice that removes the key. */
-export function choiceField({ path, label, hint, value, choices, none = null, extra }) {
+export function choiceField({ path, label, hint, value, choices, none = null, extra, term }) {
   const change = (event) => decide([[path, event.target.value === "" ? null : event.target.value]], true);
   return field(
-    { id: makeId(path), label, hint, problems: getProblems(...path), extra },
+    { id: makeId(path), label, hint, problems: getProblems(...path), extra, term },
     select(choices, value, change, none),
   );
 }

@@ -17,6 +17,7 @@ export function method(complete, methods) {
       {
         id: "f-method-name",
         label: "Method",
+        term: "Method",
         hint: describeMethod(chosen),
         problems: getProblems("method", "name"),
       },
@@ -40,6 +41,7 @@ export function method(complete, methods) {
       ? numberField({
           path: ["method", "suppression"],
           label: "Records that may be suppressed",
+          term: "Suppress",
           hint: HINTS.suppression,
           value: complete.method.suppression,
           min: 0,
@@ -85,7 +87,8 @@ function refinement(decided) {
   const hint = fixed
     ? `Repeats ${decided.refine_steps} steps, as method.refine_steps requires.`
     : HINTS.refine;
-  return numberField({ path: ["method", "refine"], label: "Refinement, in seconds", hint, value, type: "text" });
+  const label = "Refinement, in seconds";
+  return numberField({ path: ["method", "refine"], label, hint, value, type: "text", term: "Refinement" });
 }
 
 /** Return the form of the output. */

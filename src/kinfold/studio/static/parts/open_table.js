@@ -6,6 +6,7 @@ import { bytes, share } from "../numbers.js";
 import { app, attempt, showError, updateUi, refresh } from "../store.js";
 import { field, problemList } from "./fields.js";
 import { reading } from "./reading.js";
+import { startTour } from "./tour.js";
 import { button, stepHead, section, verdict } from "./sections.js";
 
 const FORMATS = "CSV, Parquet, JSON, Excel, Stata, SPSS, SAS, SQLite, or a project of ARX.";
@@ -21,10 +22,19 @@ export function openTable(session) {
       "demo",
       "The demo",
       "A thousand synthetic patients, with a policy.",
-      button("Start with the demo", () => attempt(() => send("POST", "/api/source/demo")), { main: true }),
+      h(
+        "div",
+        { class: "buttons" },
+        button("Start with the demo", openDemo, { main: true }),
+        button("Take the tour of five steps", async () => (await openDemo()) && startTour()),
+      ),
     ),
     section("database", "A database", "A table or a query, read once. The password is not saved.", database()),
   ];
+}
+
+function openDemo() {
+  return attempt(() => send("POST", "/api/source/demo"));
 }
 
 function welcome() {

@@ -24,6 +24,7 @@ export function people(complete, columns) {
       choiceField({
         path: ["privacy", "unit"],
         label: "What k counts",
+        term: "Unit",
         hint: privacy.unit ? HINTS.unit : "Choose a column if a person has several rows.",
         value: privacy.unit,
         choices: names.map((name) => [name, `people, by ${name}`]),
@@ -35,6 +36,7 @@ export function people(complete, columns) {
       choiceField({
         path: ["privacy", "household"],
         label: "Household",
+        term: "Household",
         hint: HINTS.household,
         value: privacy.household,
         choices: names,

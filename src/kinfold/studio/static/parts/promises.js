@@ -23,6 +23,7 @@ export function promises(complete, columns) {
       numberField({
         path: ["privacy", "k"],
         label: "k: records that share each combination",
+        term: "k-anonymity",
         hint: meanings.k,
         value: privacy.k,
         min: 2,
@@ -31,6 +32,7 @@ export function promises(complete, columns) {
       numberField({
         path: ["privacy", "l"],
         label: "l: different confidential values in each class",
+        term: "l-diversity",
         hint: meanings.l,
         value: privacy.l,
         min: 1,
@@ -43,6 +45,7 @@ export function promises(complete, columns) {
       numberField({
         path: ["privacy", "t"],
         label: "t: largest distance of a class from the whole table",
+        term: "t-closeness",
         hint: meanings.t,
         value: privacy.t,
         min: 0,

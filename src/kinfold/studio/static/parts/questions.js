@@ -34,16 +34,16 @@ export function questions(session) {
       { class: "plain questions" },
       all.map((one) => question(one, one === all.find(isOpen))),
     ),
-    reviewer(session),
-    open
-      ? h(
-          "div",
-          { class: "buttons" },
-          button("Accept all proposals without review", () => decide([[["review", "accept_proposal"], true]]), {
+    h(
+      "div",
+      { class: "line review" },
+      reviewer(session),
+      open
+        ? button("Accept all proposals without review", () => decide([[["review", "accept_proposal"], true]]), {
             slim: true,
-          }),
-        )
-      : null,
+          })
+        : null,
+    ),
   );
 }
 

@@ -25,7 +25,7 @@ export function files(run, session) {
         h(
           "a",
           { class: "button", href: `${base}/public/report.html`, target: "_blank", rel: "noopener" },
-          "Show the report",
+          "Show the report for recipients",
         ),
       ),
       saver(run, "public", session),
@@ -58,7 +58,7 @@ export function files(run, session) {
         h(
           "a",
           { class: "button", href: `${base}/internal/report.html`, target: "_blank", rel: "noopener" },
-          "Show the report",
+          "Show the internal report",
         ),
       ),
       sure ? saver(run, "internal", session) : null,

@@ -26,11 +26,14 @@ export function releaseRows(run) {
   if (!known) return pending(answer);
   const put = (changes) => updateUi({ rows: { ...state, ...changes } });
   const roles = new Map(app.session.columns.map((column) => [column.name, column.role]));
+  const order = orderColumns(known.columns, roles);
   const head = (name, key, more = {}) => ({ name, ...sorting(key, name, state, put), ...more });
   const heads = [
     head("class", "class", { figures: true, width: "6.5rem" }),
     head("risk", "risk", { figures: true, width: "4.5rem" }),
-    ...known.columns.map(({ name, released }) => head(name, name, { role: released ? roles.get(name) : "remove" })),
+    ...order
+      .map((index) => known.columns[index])
+      .map(({ name, released }) => head(name, name, { role: released ? roles.get(name) : "remove" })),
   ];
   return [
     toolbar(known, state, put),
@@ -41,10 +44,16 @@ export function releaseRows(run) {
       version: base,
       address: (from, amount) => `${base}&from=${from}&count=${amount}`,
       read: (page) => page.rows,
-      cells: (row) => [...classCells(row, put), ...row.before.map((before, index) => cell(row, before, index))],
+      cells: (row) => [...classCells(row, put), ...order.map((index) => cell(row, row.before[index], index))],
       nth: (row) => count(row.record + 1),
     }),
   ];
+}
+
+/** Return the places of the columns: quasi-identifiers first, columns that are not released last. */
+export function orderColumns(columns, roles) {
+  const rank = ({ name, released }) => (released ? (roles.get(name) === "quasi-identifier" ? 0 : 1) : 2);
+  return [...columns.keys()].sort((one, other) => rank(columns[one]) - rank(columns[other]));
 }
 
 /** Return the query of an address for a filter and an order. */

@@ -2,8 +2,9 @@
 
 import { chart } from "../charts.js";
 import { h } from "../dom.js";
-import { count, plural, share } from "../numbers.js";
+import { count, duration, plural, share } from "../numbers.js";
 import { app, query, updateUi } from "../store.js";
+import { describeStage } from "../texts.js";
 import { button, numbers, pending } from "./sections.js";
 import { lossCurve } from "./run_view.js";
 
@@ -39,7 +40,45 @@ export function runSummary(run) {
       ["Risk", share(summary.risk), summary.risk_before !== null ? `before ${share(summary.risk_before)}` : ""],
     ]),
     lossCurve(run),
+    stageTimes(run),
   ];
+}
+
+// Several stages of a method have one name on the page.
+function stageTimes(run) {
+  const known = query(`/api/runs/${run.id}/stages`, true).value;
+  if (!known) return null;
+  const times = sumByName(known, describeStage);
+  const all = times.reduce((sum, [, seconds]) => sum + seconds, 0);
+  return h(
+    "figure",
+    { class: "stages" },
+    h("figcaption", { class: "small" }, `Time by stage, ${duration(all)} in all`),
+    h(
+      "ul",
+      { class: "plain" },
+      times.map(([name, seconds]) =>
+        h(
+          "li",
+          { class: "meter small" },
+          h("span", { class: "number" }, duration(seconds)),
+          h(
+            "span",
+            { class: "track", "aria-hidden": "true" },
+            h("i", { style: { "--share": `${(100 * seconds) / (all || 1)}%` } }),
+          ),
+          h("span", {}, name),
+        ),
+      ),
+    ),
+  );
+}
+
+/** Sum numbers whose keys have the same name, the largest first. */
+export function sumByName(values, getName) {
+  const sums = new Map();
+  for (const [key, value] of Object.entries(values)) sums.set(getName(key), (sums.get(getName(key)) ?? 0) + value);
+  return [...sums].sort(([, one], [, other]) => other - one);
 }
 
 /** Return the columns before and after: quasi-identifiers first, and those that lost most. */

@@ -2,14 +2,24 @@
 
 import { chart } from "../charts.js";
 import { h } from "../dom.js";
-import { share } from "../numbers.js";
+import { count, digits, plural, share } from "../numbers.js";
 import { countAtLeast } from "../risk_curve.js";
 import { query } from "../store.js";
-import { joinNames } from "../texts.js";
+import { joinNames, shortenName } from "../texts.js";
 import { pending } from "./sections.js";
 
-/** Return the curve of risks before and after. */
-export function runRecords(run) {
+/** Return the risk of a run: the curve, the attack and the special uniques; in one column or two. */
+export function runRisk(run, narrow) {
+  return h(
+    "div",
+    { class: narrow ? "" : "halves even" },
+    h("div", { class: "matter" }, runRecords(run), runAttack(run)),
+    h("div", { class: "matter" }, runScores(run)),
+  );
+}
+
+// The curve of risks before and after.
+function runRecords(run) {
   const answer = query(`/api/runs/${run.id}/records`, true);
   const known = answer.value;
   if (!known) return pending(answer);
@@ -53,8 +63,8 @@ function curveOf(counts, when) {
   return countAtLeast(counts).map((point) => ({ ...point, when }));
 }
 
-/** Return the results of the linkage attack. */
-export function runAttack(run) {
+// The results of the linkage attack.
+function runAttack(run) {
   const answer = query(`/api/runs/${run.id}/attack`, true);
   const known = answer.value;
   if (!known) return pending(answer);
@@ -96,4 +106,84 @@ function asTheyAre(run, untouched) {
   );
   const names = (untouched?.columns ?? []).filter((name) => !quasi.some((column) => column.name === name));
   return names.length ? [names] : [];
+}
+
+// The special uniques: by column before and after, and the records that stand out most.
+function runScores(run) {
+  const answer = query(`/api/runs/${run.id}/suda`, true);
+  const known = answer.value;
+  if (known === undefined) return pending(answer);
+  if (known === null)
+    return h("p", { class: "soft small" }, "No special uniques: not computed for a table of this size.");
+  const { before, after, worst } = known;
+  const names = Object.keys(before.contributions);
+  return [
+    h(
+      "p",
+      {},
+      `Few values suffice to single out ${plural(before.records, "original record")}`,
+      after ? ` and ${plural(after.records, "released one")}` : "",
+      " (special uniques, SUDA2).",
+    ),
+    small(
+      "What contributes to the scores, by column",
+      ["column", "before", "after"],
+      names.map((name) => [name, percent(before.contributions[name]), percent(after?.contributions[name])]),
+    ),
+    worst.length
+      ? small(
+          "Records that stand out most, in the original",
+          ["row", "score", "columns that contribute most"],
+          worst.map((one) => [count(one.record), digits(one.score), listLargest(one.contributions)]),
+        )
+      : null,
+  ];
+}
+
+function percent(part) {
+  return part === undefined || part === null ? "–" : share(part / 100);
+}
+
+/** Name the columns that contribute most to the score of a record. */
+export function listLargest(contributions, most = 3) {
+  return Object.entries(contributions)
+    .filter(([, part]) => part > 0)
+    .sort(([, one], [, other]) => other - one)
+    .slice(0, most)
+    .map(([name, part]) => `${shortenName(name)} ${share(part / 100)}`)
+    .join(", ");
+}
+
+function small(caption, heads, rows) {
+  const isNumber = (index) => index > 0 && !rows.some((row) => /^[a-z]/i.test(row[index]));
+  return h(
+    "div",
+    { class: "scrolls", tabindex: "0", role: "region", "aria-label": caption },
+    h(
+      "table",
+      { class: "tight wraps" },
+      h("caption", {}, caption),
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          heads.map((name, index) => h("th", { scope: "col", class: isNumber(index) ? "number" : null }, name)),
+        ),
+      ),
+      h(
+        "tbody",
+        {},
+        rows.map(([name, ...cells]) =>
+          h(
+            "tr",
+            {},
+            h("th", { scope: "row", dir: "auto" }, name),
+            cells.map((text, index) => h("td", { class: isNumber(index + 1) ? "number" : null }, text)),
+          ),
+        ),
+      ),
+    ),
+  );
 }

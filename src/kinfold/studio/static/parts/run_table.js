@@ -3,10 +3,11 @@
 import { adoptPolicy, removeRun, run as startRun } from "../actions.js";
 import { chart } from "../charts.js";
 import { h } from "../dom.js";
-import { digits, share } from "../numbers.js";
+import { count, digits, plural, share } from "../numbers.js";
 import { getAddress, app, go, query, updateUi } from "../store.js";
 import { STATES, shortenName } from "../texts.js";
 import { describeProblem } from "./fields.js";
+import { whatIs } from "./help.js";
 import { button } from "./sections.js";
 
 const AROUND = 92; // pixels around the plot of the map
@@ -35,12 +36,18 @@ export function runMap() {
     h(
       "div",
       { class: "scrolls", tabindex: "0", role: "region", "aria-label": "Map of risk and utility" },
-      chart({ key: "map", spec: map.chart, label, onPick: (datum) => pick(map.points, datum) }),
+      chart({
+        key: "map",
+        spec: map.chart,
+        label,
+        onPick: (datum) => pick(map.points, datum),
+        describe: (datum) => describePoint(map.points, app.session.runs, datum),
+      }),
     ),
     h(
       "figcaption",
       { class: "soft small" },
-      "Lower and left is better. Filled: no other run has less risk and less loss. Click a point to show it.",
+      "Lower and left is better. Filled: no other run has less risk and less loss. Click a point to show its run.",
     ),
   );
 }
@@ -59,8 +66,23 @@ function tooFew() {
 }
 
 function pick(points, datum) {
-  const point = points.find((one) => one.risk === datum.risk && one.loss === datum.loss);
+  const [point] = findPoints(points, datum);
   if (point) go("explore", point.run);
+}
+
+function findPoints(points, datum) {
+  return points.filter((one) => one.risk === datum.risk && one.loss === datum.loss);
+}
+
+/** Describe the runs at a point of the map; null elsewhere. */
+export function describePoint(points, runs, datum) {
+  const lines = findPoints(points, datum).map((point) => {
+    const { name, summary } = runs.find((run) => run.id === point.run) ?? {};
+    if (!summary) return "";
+    const rest = `${plural(summary.classes, "class", "classes")}, ${count(summary.suppressed)} suppressed`;
+    return `${name}: risk ${share(point.risk)}, loss ${share(point.loss)}, ${rest}`;
+  });
+  return lines.filter(Boolean).join("\n") || null;
 }
 
 /** Return the table of runs, with the run that is shown and a second one to compare. */
@@ -69,8 +91,8 @@ export function runTable(runs, shown, compared) {
   const rows = runs.map((run) => runRow(run, points.get(run.id), shown, compared));
   const heads = [
     ["run", ""],
-    ["loss", "number"],
-    ["risk", "number"],
+    ["loss", "number", "Loss"],
+    ["risk", "number", "Disclosure risk"],
     ["k", "number"],
     ["suppressed", "number"],
     ["compare", ""],
@@ -86,8 +108,13 @@ export function runTable(runs, shown, compared) {
       h(
         "tr",
         {},
-        heads.map(([name, kind]) =>
-          h("th", { scope: "col", class: kind }, name || h("span", { class: "aside" }, "actions")),
+        heads.map(([name, kind, term]) =>
+          h(
+            "th",
+            { scope: "col", class: kind, "aria-label": name || null },
+            name || h("span", { class: "aside" }, "actions"),
+            term ? whatIs(term) : null,
+          ),
         ),
       ),
     ),
@@ -108,7 +135,7 @@ function runRow(run, point, shown, compared) {
         ? h("a", { href: getAddress("explore", run.id), "aria-current": current ? "true" : null }, run.name)
         : run.name,
       " ",
-      point?.pareto ? h("span", { class: "front" }, "not beaten") : null,
+      point?.pareto ? h("span", { class: "front" }, "unbeaten") : null,
       run.state === "done" ? null : h("span", { class: `state state-${run.state}` }, STATES[run.state]),
       run.stale ? h("span", { class: "soft small" }, " read with other options") : null,
       run.state === "failed" ? h("p", { class: "small alarm" }, run.problems.map(describeProblem).join(" ")) : null,

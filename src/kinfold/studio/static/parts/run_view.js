@@ -7,7 +7,7 @@ import { drawCurve } from "../loss_curve.js";
 import { count, duration, plural, share } from "../numbers.js";
 import { getAddress, app, discardProblems, query, updateUi } from "../store.js";
 import { STATES, describeStage } from "../texts.js";
-import { describeProblem } from "./fields.js";
+import { describeProblem, select } from "./fields.js";
 import { countOpen } from "./questions.js";
 import { button } from "./sections.js";
 
@@ -53,18 +53,24 @@ function waits(open) {
   );
 }
 
-// Runs with other values of k, which do not change the policy: more points for the map.
+const PROPOSED = { k: "3, 10, 20", l: "2, 3, 4", t: "0.1, 0.2, 0.3" };
+
+// Runs with other values of k, l or t, which do not change the policy: more points for the map.
 function tries(off) {
-  const text = app.ui.tries ?? "3, 10, 20";
-  const { values, wrong } = parseTries(text, app.session.source.rows);
+  const protects = app.session.columns.some((column) => column.role === "confidential");
+  const key = protects ? (app.ui.tryKey ?? "k") : "k";
+  const text = app.ui.tries ?? PROPOSED[key];
+  const { values, wrong } = parseTries(text, app.session.source.rows, key);
   const submit = async (event) => {
     event.preventDefault();
-    await Promise.all(values.map((k) => run({ "privacy.k": k })));
+    await Promise.all(values.map((value) => run({ [`privacy.${key}`]: value })));
   };
+  const choose = (event) => updateUi({ tryKey: event.target.value, tries: null });
   return h(
     "form",
     { class: "line tries", on: { submit } },
-    h("label", { for: "tries" }, "Also try k ="),
+    h("label", { for: "tries" }, "Also try"),
+    select(protects ? Object.keys(PROPOSED) : ["k"], key, choose, null, { "aria-label": "Promise to try" }),
     h("input", {
       type: "text",
       id: "tries",
@@ -80,15 +86,18 @@ function tries(off) {
   );
 }
 
-/** Return the values of k in a text, and what is wrong with it. */
-export function parseTries(text, records) {
+/** Return the values of k, l or t in a text, and what is wrong with it. */
+export function parseTries(text, records, key = "k") {
   const values = text
     .split(",")
     .filter((part) => part.trim())
     .map(Number);
-  if (!values.length || values.some((k) => !Number.isInteger(k) || k < 2))
-    return { values: [], wrong: "Write whole numbers from 2, such as 3, 10, 20." };
-  const large = values.find((k) => k > records);
+  const fits = key === "t" ? (t) => t > 0 && t <= 1 : (level) => Number.isInteger(level) && level >= 2;
+  if (!values.length || !values.every(fits)) {
+    const what = key === "t" ? "numbers above 0, up to 1" : "whole numbers from 2";
+    return { values: [], wrong: `Write ${what}, such as ${PROPOSED[key]}.` };
+  }
+  const large = values.find((level) => level > records);
   return large
     ? { values: [], wrong: `${count(large)} is more than the ${plural(records, "record")}.` }
     : { values, wrong: "" };

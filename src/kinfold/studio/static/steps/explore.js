@@ -3,12 +3,14 @@
 import { h } from "../dom.js";
 import { plural } from "../numbers.js";
 import { columnPairs } from "../parts/column_pairs.js";
+import { whatIs } from "../parts/help.js";
 import { latticePart } from "../parts/lattice.js";
 import { outliersPart } from "../parts/outliers.js";
 import { runClasses, runColumns, showSideBySide, runSummary } from "../parts/run_details.js";
 import { releaseClasses, releaseRows } from "../parts/release_rows.js";
-import { runAttack, runRecords } from "../parts/run_risk.js";
+import { runRisk } from "../parts/run_risk.js";
 import { getMap, getSelectedRuns, runMap, runTable, unknownRun } from "../parts/run_table.js";
+import { sliders } from "../parts/tried.js";
 import { nextStep, nothingOpen, stepHead, tabs, verdict } from "../parts/sections.js";
 import { app } from "../store.js";
 
@@ -28,7 +30,7 @@ export function exploreStep() {
       ? h(
           "section",
           { class: "halves table-first", key: "runs", "aria-label": "Runs" },
-          h("div", { class: "matter" }, runTable(session.runs, shown, compared)),
+          h("div", { class: "matter" }, runTable(session.runs, shown, compared), sliders(session.runs, shown)),
           h("div", { class: "matter map-box" }, runMap()),
         )
       : null,
@@ -42,6 +44,7 @@ function sentence(session) {
     return verdict("Nothing to compare yet.", [
       "Run the policy in the previous step. Other values of k add points to the map.",
     ]);
+  if (done === 1) return verdict(session.runs.find((run) => run.state === "done").summary.headline);
   const map = getMap();
   return verdict(map?.choice ?? `${plural(done, "run")} to compare.`, [map?.price]);
 }
@@ -57,17 +60,17 @@ function listTabs(runs) {
       "Risk",
       () => [
         note(
-          "The probability of finding each record by its quasi-identifiers. This shows the original: keep it private.",
+          "The probability of finding each record by its quasi-identifiers. This shows the original: keep it private. ",
+          "Disclosure risk",
         ),
-        showSideBySide(runs, runRecords),
-        showSideBySide(runs, runAttack),
+        showSideBySide(runs, (run) => runRisk(run, runs.length > 1)),
       ],
     ],
     [
       "classes",
       "Classes",
       () => [
-        note("A class is a group of records with the same values of all quasi-identifiers."),
+        note("A class is a group of records with the same values of all quasi-identifiers. ", "Class"),
         showSideBySide(runs, runClasses),
         showSideBySide(runs.slice(0, 1), releaseClasses),
       ],
@@ -79,7 +82,7 @@ function listTabs(runs) {
       "lattice",
       "Lattice",
       () => [
-        note("All full-domain generalizations under the policy. A minimal node holds, and no finer one does."),
+        note("All full-domain generalizations under the policy. A minimal node holds, and no finer one does. ", "Node"),
         latticePart(),
       ],
     ],
@@ -94,8 +97,8 @@ function listTabs(runs) {
   ];
 }
 
-function note(text) {
-  return h("p", { class: "soft small" }, text);
+function note(text, term = null) {
+  return h("p", { class: "soft small" }, text, term ? whatIs(term) : null);
 }
 
 function key() {

@@ -6,6 +6,7 @@ import { arrangeTree } from "../hierarchy_tree.js";
 import { count, plural } from "../numbers.js";
 import { getBuilderName, settings, trialNotice, builderChoices, getBuilder } from "../parts/builders.js";
 import { problemList } from "../parts/fields.js";
+import { explained } from "../parts/help.js";
 import { merging } from "../parts/merging.js";
 import { recoding } from "../parts/recoding.js";
 import { nextStep, nothingOpen, stepHead, verdict } from "../parts/sections.js";
@@ -131,7 +132,7 @@ function built(column, hierarchy) {
     column.type !== "continuous" &&
     column.type !== "date";
   return [
-    h("h3", { class: "part" }, "Hierarchy"),
+    explained(h("h3", {}, "Hierarchy"), "Hierarchy"),
     builderChoices(hierarchy, change),
     settings(hierarchy, change, attemptSpec),
     problemList(hierarchy.problems ?? [], "Problems"),
@@ -149,7 +150,7 @@ function built(column, hierarchy) {
 function seenAsTree(column, hierarchy) {
   const levels = hierarchy.levels.map((one) => `${count(one.labels)}`).join(" → ");
   return [
-    h("h3", { class: "part" }, "Tree"),
+    explained(h("h3", {}, "Tree"), "Level"),
     h(
       "p",
       { class: "soft small" },

@@ -4,6 +4,7 @@ import { expectCharts } from "../charts.js";
 import { h } from "../dom.js";
 import { plural } from "../numbers.js";
 import { problemList } from "../parts/fields.js";
+import { explained, whatIs } from "../parts/help.js";
 import { policyEditor } from "../parts/policy_editor.js";
 import { method, output } from "../parts/method_form.js";
 import { people } from "../parts/people_form.js";
@@ -35,7 +36,7 @@ export function protectStep() {
         section(
           "promises",
           "Promises",
-          "What will hold on the released file, and is checked on it.",
+          ["What will hold on the released file, and is checked on it.", whatIs("Promise")],
           promises(complete, session.columns),
           people(complete, session.columns),
         ),
@@ -45,7 +46,7 @@ export function protectStep() {
       h(
         "div",
         { class: "policy-side" },
-        h("h2", {}, "Policy"),
+        explained(h("h2", {}, "Policy"), "Policy"),
         h("p", { class: "soft small" }, "The settings of the form as a text, for the command. You can edit either."),
         policyEditor(session.policy),
       ),

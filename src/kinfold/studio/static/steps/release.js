@@ -5,14 +5,15 @@ import { send } from "../api.js";
 import { h } from "../dom.js";
 import { digits } from "../numbers.js";
 import { select } from "../parts/fields.js";
+import { explained, whatIs } from "../parts/help.js";
 import { decisions, downloadPublic, repeatLines, files } from "../parts/release_files.js";
 import { getSelectedRuns, unknownRun } from "../parts/run_table.js";
 import { button, disclosure, nextStep, stepHead, nothingOpen, section, verdict } from "../parts/sections.js";
 import { app, go, query } from "../store.js";
 
 const CHECKERS = {
-  engine: "of the engine, which groups the file again",
-  plain: "the second one, in plain Python, which shares no code with the first",
+  engine: "the engine, which groups the written file again",
+  plain: "plain Python, which shares no code with the engine",
 };
 
 /** Return the step. */
@@ -46,11 +47,16 @@ export function releaseStep() {
       section(
         "kept",
         "Promises",
-        "Checked on the written file, grouped again from scratch.",
+        ["Checked on the written file, grouped again from scratch.", whatIs("Verdict")],
         promises(facts.promises),
         checkers(run, facts),
       ),
-      section("files", "Files", "What to share, and what to keep private.", files(run, session)),
+      section(
+        "files",
+        "Files",
+        ["What to share, and what to keep private.", whatIs("Certificate")],
+        files(run, session),
+      ),
     ),
     h(
       "div",
@@ -142,12 +148,12 @@ function checkers(run, facts) {
       "li",
       {},
       h("span", { class: one.holds ? "kept" : "broken-word" }, one.holds ? "✓ agrees" : "✕ does not agree"),
-      ` ${CHECKERS[one.name] ?? one.name}`,
+      `: ${CHECKERS[one.name] ?? one.name}`,
     ),
   );
   const repeat = () => verifyAgain(run);
   return [
-    h("h3", {}, "Two checkers"),
+    explained(h("h3", {}, "Two checkers"), "Checker"),
     h("ul", { class: "plain" }, items),
     h(
       "div",
