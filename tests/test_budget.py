@@ -15,7 +15,7 @@ from tools.size import (
 MODULES = read_modules()
 # package: (modules, lines); lines are about 5 % above the size of today
 BUDGET = {
-    "top": (9, 2_310),
+    "top": (9, 2_390),
     "cli": (8, 2_060),
     "comparison": (5, 1_010),
     "convert": (5, 1_310),
@@ -34,19 +34,19 @@ BUDGET = {
     "policy": (22, 4_780),
     "profiling": (13, 3_470),
     "profiling/frameworks": (1, 240),
-    "release": (11, 2_300),
+    "release": (11, 2_350),
     "release/report": (9, 1_990),
     "studio": (18, 3_900),
     "tables": (16, 3_270),
     "tables/databases": (6, 1_030),
-    "tables/duckdb": (8, 2_300),
+    "tables/duckdb": (8, 2_320),
     "tables/readers": (11, 2_420),
     "tables/spark": (6, 1_740),
 }
 ENGINE_VERBS = 14
 CALL_DEPTH = 20  # functions from `main` to the MDAV kernel
 FILE_LINES = 500
-CHECKER_LINES = 615  # one file by design: a recipient copies it
+CHECKER_LINES = 705  # one file by design: a recipient copies it
 
 
 def test_every_package_has_a_budget() -> None:

@@ -15,6 +15,9 @@ exact arithmetic:
     k of a population, estimated: the size of a class with which so many of all people share its values
     delta   the largest |log2(q/p)| of these shares, infinite (null) if a class lacks a value
 
+Rows are read one after the other, and only the distinct ones are kept, with their number. A table can be a folder of
+part files (`release.parts`), all of which must be there, unchanged, and no others.
+
 Tables of people (`release.tables`) are joined to the table by the surrogates of people. What is checked is what all
 files show together.
 
@@ -46,9 +49,13 @@ from pathlib import Path
 from typing import Any
 
 Fields = list[str | None]  # the text of each field, None if it is empty
+Table = Mapping[Any, Any]  # the fields of each column, by its name; equal rows are one row
 ValueCounts = Mapping[Any, int]  # number of records by value
 Distance = Callable[[ValueCounts], Fraction]
+COUNTS = None  # in the place of a column name: how many records each row of a table stands for
 REQUIRED_KEYS = ("k", "t", "alpha", "p", "l", "beta", "delta", "risk", "most")  # of a promise: the first that it has
+WRONG_FIELDS = "a line has more or fewer fields than the header, or two columns have the same name"
+CHECKED_ROLES = ("quasi-identifier", "confidential", "surrogate")
 NUMBER_PATTERN = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")
 CODE_PATTERN = re.compile(r"[+-]?0[0-9].*")  # leading zero: a code such as a zip code, not a number
 MOMENT_PATTERN = re.compile(
@@ -72,12 +79,12 @@ def check_release(folder: Path) -> dict[str, Any]:
     try:
         certificate = json.loads((folder / "certificate.json").read_text(encoding="utf-8"))
         result = check_table(folder / certificate["release"]["file"], certificate)
-        intact = _checksums_match(folder, certificate)
+        names = find_changed(folder, certificate)
     except MemoryError:
         raise
     except Exception:  # a certificate can hold any content
         return _failed_result("the certificate cannot be read, or has an unexpected structure")
-    changed = [] if intact else ["a file or the certificate was changed after the release"]
+    changed = [f"a file or the certificate was changed after the release: {', '.join(names)}"] if names else []
     return result | {"holds": result["holds"] and not changed, "problems": [*changed, *result["problems"]]}
 
 
@@ -110,12 +117,13 @@ def judge(table: Mapping[str, Fields], certificate: Mapping[str, Any]) -> dict[s
     columns = {column["name"]: column for column in certificate["columns"]}
     quasi = [name for name, column in columns.items() if column["role"] == "quasi-identifier" and "of" not in column]
     confidential = [name for name, column in columns.items() if column["role"] == "confidential"]
-    sizes, spreads, distances = [len(rows) for rows in group_rows(table, quasi)], {}, {}
+    sizes, spreads, distances = [count_records(table, rows) for rows in group_rows(table, quasi)], {}, {}
     table = {**table, **{name: rank_values(table[name], columns[name]) for name in confidential}}  # 1 and 1.0 are one
     for name in confidential:
         known = [*quasi, *(other for other in confidential if certificate["joint"] and other != name)]
-        spreads[name] = [Counter(table[name][row] for row in rows) for rows in group_rows(table, known)]
-        distances[name] = list(map(make_distance(table[name], columns[name]), spreads[name]))
+        spreads[name] = [count_values(table, table[name], rows) for rows in group_rows(table, known)]
+        everyone = count_values(table, table[name], range(len(table[name])))
+        distances[name] = list(map(make_distance(everyone, columns[name]), spreads[name]))
     figures = {
         "k": min(sizes, default=0),
         "l": {name: min(map(len, spreads[name]), default=0) for name in confidential},
@@ -181,7 +189,7 @@ def check_events(
     for rows in group_rows(table, quasi):
         people: defaultdict[Any, list[int]] = defaultdict(list)
         for row in rows:
-            people[table[unit][row]].append(row)
+            people[table[unit][row]] += [row] * count_records(table, [row])
         shared: Counter[Any] = Counter()
         for own in people.values():
             events = list_events(own, codes, dates, required["days"])
@@ -238,7 +246,7 @@ def check_people(
         return check_promise(promise, sizes, {}, {})
     name = column["name"]
     held = [Counter(value for _, value in {(table[unit][row], table[name][row]) for row in rows}) for rows in classes]
-    everyone = [value for each in held for value in each.elements()]
+    everyone = sum(held, Counter[Any]())
     distances = list(map(make_distance(everyone, column), held)) if promise["model"] == "TCloseness" else []
     return check_promise(promise, sizes, {name: held}, {name: distances})
 
@@ -249,6 +257,21 @@ def group_rows(table: Mapping[str, Sequence[Any]], by: Sequence[str]) -> list[li
     for row, key in enumerate(zip(*(table[name] for name in by), strict=True)):
         classes[key].append(row)
     return list(classes.values())
+
+
+def count_records(table: Table, rows: Sequence[int]) -> int:
+    """Return how many records some rows stand for."""
+    return sum(map(table[COUNTS].__getitem__, rows)) if COUNTS in table else len(rows)
+
+
+def count_values(table: Table, values: Sequence[Any], rows: Sequence[int]) -> Counter[Any]:
+    """Return how many records of some rows have each value."""
+    if COUNTS not in table:
+        return Counter(values[row] for row in rows)
+    counts: Counter[Any] = Counter()
+    for row in rows:
+        counts[values[row]] += table[COUNTS][row]
+    return counts
 
 
 def check_promise(promise: Mapping[str, Any], sizes: list[int], spreads: Any, distances: Any) -> dict[str, Any]:
@@ -291,10 +314,10 @@ def check_combinations(
     classes = (rows for names in sets for rows in group_rows(table, names))
     if "confidence" in parameters:
         values, required = table[parameters["column"]], parameters["confidence"]
-        value = float(max((max_share(Counter(values[row] for row in rows)) for rows in classes), default=0))
+        value = float(max((max_share(count_values(table, values, rows)) for rows in classes), default=0))
         holds = value <= required
     else:
-        required, value = parameters["k"], min(map(len, classes), default=0)
+        required, value = parameters["k"], min((count_records(table, rows) for rows in classes), default=0)
         holds = value >= required
     return {"promise": promise["promise"], "asked": required, "found": value, "holds": holds}
 
@@ -381,7 +404,7 @@ def recursive_level(held: ValueCounts, c: Fraction) -> int:
     return sum(counts[-1] < c * tail for tail in accumulate(counts))
 
 
-def make_distance(values: Sequence[Any], column: Mapping[str, Any]) -> Distance:
+def make_distance(values: ValueCounts, column: Mapping[str, Any]) -> Distance:
     """Return a function that measures the distance of a class to the whole table."""
     if column["distance"] == "ordered":
         return make_ordered_distance(values)
@@ -397,9 +420,10 @@ def make_distance(values: Sequence[Any], column: Mapping[str, Any]) -> Distance:
     return make_nominal_distance(values, levels)
 
 
-def make_nominal_distance(values: Sequence[Any], levels: Sequence[Mapping[Any, Any]]) -> Distance:
+def make_nominal_distance(values: Sequence[Any] | ValueCounts, levels: Sequence[Mapping[Any, Any]]) -> Distance:
     """Return the mean over the levels of ½ Σ |share of a label in the class - in the table|."""
-    n, totals = len(values), [(level, _count_labels(Counter(values), level)) for level in levels]
+    counts = Counter(values)
+    n, totals = counts.total(), [(level, _count_labels(counts, level)) for level in levels]
 
     def measure(held: ValueCounts) -> Fraction:
         size, moved = sum(held.values()), 0
@@ -419,9 +443,10 @@ def _count_labels(held: ValueCounts, level: Mapping[Any, Any]) -> Counter[Any]:
     return counts
 
 
-def make_ordered_distance(values: Sequence[int]) -> Distance:
+def make_ordered_distance(values: Sequence[int] | Mapping[int, int]) -> Distance:
     """Return the sum over the m distinct values v of |share up to v in the class - in the table|, over m - 1."""
-    n, m, totals = len(values), len({*values}), Counter(values)
+    totals = Counter(values)
+    n, m = totals.total(), len(totals)
     rank = {value: at for at, value in enumerate(sorted(totals))}
     below = list(accumulate(totals[value] for value in sorted(totals)))
     area = [0, *accumulate(below)]
@@ -498,19 +523,48 @@ def _parse_with_format(text: str, form: str) -> timedelta:
     return moment.replace(tzinfo=None) - datetime.min - (moment.utcoffset() or timedelta()) - timedelta(shift)
 
 
-def read_tables(path: Path, certificate: Mapping[str, Any]) -> dict[str, Fields]:
-    """Return the columns of a release as text, files joined; raise if the certificate names other columns."""
-    table, release = read_table(path, certificate), certificate.get("release", {})
-    for number, entry in enumerate(release.get("tables", ())):
+def read_tables(path: Path, certificate: Mapping[str, Any]) -> Table:
+    """Return the columns of a release as text, files joined; raise if the certificate names other columns.
+
+    Of a single table, equal rows are one row, and columns that no promise is about are left out.
+    """
+    release, columns = certificate.get("release", {}), certificate["columns"]
+    expected = sorted(c["name"] for c in columns if c["role"] not in ("identifier", "remove"))
+    if not release.get("tables"):
+        shared = (release.get("households") or {}).get("attributes", ())
+        needed = [c["name"] for c in columns if c["role"] in CHECKED_ROLES or c["name"] in shared]
+        return read_counted(path, certificate, expected, needed)
+    table: dict[str, Fields] = read_table(path, certificate)
+    for number, entry in enumerate(release["tables"]):
         unit, people = release["people"]["counted_by"], read_table(path.with_name(entry["file"]), certificate)
         if sorted(people) != sorted([unit, *entry["columns"]]):
             raise InvalidTable("a table has other columns than the certificate names")
         if number and {*people[unit]} != {*table[unit]}:
             raise InvalidTable("the tables are not linked: they have different people")
         table = join_people(table, people, unit)
-    if sorted(table) != sorted(c["name"] for c in certificate["columns"] if c["role"] not in ("identifier", "remove")):
+    if sorted(table) != expected:
         raise InvalidTable("the table has other columns than the certificate names")
     return table
+
+
+def read_counted(path: Path, certificate: Mapping[str, Any], expected: Sequence[str], needed: Sequence[str]) -> Table:
+    """Return the needed columns of a file, or of a folder of parts: every distinct row, and how often it is there."""
+    parts, counts, read = certificate["release"].get("parts"), Counter[tuple[str | None, ...]](), 0
+    listed = {part["file"]: part["records"] for part in parts or ()}
+    for name in sorted({file.name for file in path.iterdir()} ^ {*listed}) if parts else ():
+        raise InvalidTable(f"the part '{name}' is missing, or the certificate does not list it")
+    for file in [path / name for name in listed] or [path]:
+        rows = read_rows(file, certificate["release"])
+        header = next(rows)
+        if sorted(header) != expected:
+            raise InvalidTable("the table has other columns than the certificate names")
+        places = [header.index(name) for name in needed]
+        counts.update(tuple(row[place] for place in places) for row in rows)
+        if parts and counts.total() - read != listed[file.name]:
+            raise InvalidTable(f"the part '{file.name}' has another number of records than the certificate states")
+        read = counts.total()
+    table = {name: [row[i] for row in counts] for i, name in enumerate(needed)}
+    return {**restore_values(table, certificate["release"]), COUNTS: [*counts.values()]}
 
 
 def join_people(table: dict[str, Fields], people: dict[str, Fields], unit: str) -> dict[str, Fields]:
@@ -527,10 +581,20 @@ def join_people(table: dict[str, Fields], people: dict[str, Fields], unit: str) 
 
 def read_table(path: Path, certificate: Mapping[str, Any]) -> dict[str, Fields]:
     """Return the columns of a file as text."""
-    table = _read_parquet(path) if path.suffix == ".parquet" else _read_csv(path, certificate["release"])
-    if certificate.get("release", {}).get("quoted"):
-        return {name: [text and unquote(text) for text in fields] for name, fields in table.items()}
-    return table
+    release = certificate.get("release", {})
+    header, *rows = read_rows(path, release)
+    return restore_values({str(name): [row[i] for row in rows] for i, name in enumerate(header)}, release)
+
+
+def restore_values(table: dict[str, Fields], release: Mapping[str, Any]) -> dict[str, Fields]:
+    """Return columns with decimal points, and without the apostrophes before formulas."""
+    if release.get("quoted"):
+        table = {name: [text and unquote(text) for text in fields] for name, fields in table.items()}
+    if release.get("decimal") != ",":
+        return table
+    swap = str.maketrans(".,", ",.")
+    plain = {name: [text and text.translate(swap) for text in fields] for name, fields in table.items()}
+    return table | {n: c for n, c in plain.items() if all(NUMBER_PATTERN.fullmatch(t.strip(" ")) for t in c if t)}
 
 
 def unquote(text: str) -> str:
@@ -538,54 +602,77 @@ def unquote(text: str) -> str:
     return text[1:] if FORMULA_PATTERN.fullmatch(text) and not PLAIN_PATTERN.fullmatch(text) else text
 
 
-def _read_csv(path: Path, release: Mapping[str, Any]) -> dict[str, Fields]:
+def read_rows(path: Path, release: Mapping[str, Any]) -> Iterator[Any]:
+    """Return an iterator of the names of the columns, then of the rows as text."""
+    return _read_parquet(path) if path.suffix == ".parquet" else _read_csv(path, release["separator"])
+
+
+def _read_csv(path: Path, separator: str) -> Iterator[Any]:
     limit = csv.field_size_limit(0x7FFFFFFF)  # a global setting, restored below
     try:
         with path.open(encoding="utf-8", newline="") as file:
-            header, *lines = csv.reader(file, delimiter=release["separator"], strict=True)
+            rows = csv.reader(file, delimiter=separator, strict=True)
+            if (header := next(rows, None)) is None:
+                raise csv.Error
+            if len({*header}) < len(header):
+                raise InvalidTable(WRONG_FIELDS)
+            yield header
+            for row in rows:
+                if len(row or [""]) != len(header):
+                    raise InvalidTable(WRONG_FIELDS)
+                yield [text or None for text in row] or [None]  # an empty line is a single empty field
     except (csv.Error, ValueError):
         raise InvalidTable("the table is not a CSV file in UTF-8") from None
     finally:
         csv.field_size_limit(limit)
-    rows = [line or [""] for line in lines]  # an empty line is a single empty field
-    if len({*header}) < len(header) or any(len(row) != len(header) for row in rows):
-        raise InvalidTable("a line has more or fewer fields than the header, or two columns have the same name")
-    table = {name: [row[i] or None for row in rows] for i, name in enumerate(header)}
-    swap = str.maketrans(".,", ",.") if release.get("decimal") == "," else None
-    plain = {n: [t and t.translate(swap) for t in fields] for n, fields in table.items() if swap}
-    return table | {n: c for n, c in plain.items() if all(NUMBER_PATTERN.fullmatch(t.strip(" ")) for t in c if t)}
 
 
-def _read_parquet(path: Path) -> dict[str, Fields]:
+def _read_parquet(path: Path) -> Iterator[Any]:
     try:
-        from pyarrow import parquet, types
+        import pyarrow as pa
+        from pyarrow import parquet
 
-        table = parquet.ParquetFile(path).read()
+        file = parquet.ParquetFile(path)
+        yield file.schema_arrow.names
+        for batch in file.iter_batches():
+            table = pa.table(batch)
+            for i, field in enumerate(table.schema):
+                short = (
+                    pa.types.is_boolean(field.type)
+                    or pa.types.is_float16(field.type)
+                    or pa.types.is_float32(field.type)
+                )
+                if pa.types.is_temporal(field.type) or short:  # as clock ticks: a datetime has only microseconds
+                    kind = "string" if short else f"int{field.type.bit_width}"
+                    table = table.set_column(i, field.name, table.column(i).cast(kind))
+            columns = ([None if v is None else str(v) for v in column.to_pylist()] for column in table.columns)
+            yield from zip(*columns, strict=True)
     except ImportError:
         raise SystemExit("a table in Parquet needs pyarrow: pip install pyarrow") from None
     except (OSError, ValueError):
         raise InvalidTable("the table is not a Parquet file") from None
-    for i, field in enumerate(table.schema):
-        short = types.is_boolean(field.type) or types.is_float16(field.type) or types.is_float32(field.type)
-        if types.is_temporal(field.type) or short:  # as clock ticks: a datetime has only microseconds
-            kind = "string" if short else f"int{field.type.bit_width}"
-            table = table.set_column(i, field.name, table.column(i).cast(kind))
-    return {name: [None if v is None else str(v) for v in values] for name, values in table.to_pydict().items()}
 
 
-def _checksums_match(folder: Path, certificate: dict[str, Any]) -> bool:
-    """Return whether the certificate, the table, and the listed documents that are there have their checksums."""
+def find_changed(folder: Path, certificate: dict[str, Any]) -> list[str]:
+    """Return the names of the listed files that are there and have other checksums, the certificate among them."""
     content = {key: value for key, value in certificate.items() if key != "checksum"}
     text = json.dumps(content, sort_keys=True, separators=(",", ":")).encode()
-    entries = [
-        content["release"],
-        *content["release"].get("tables", ()),
-        *filter(None, (content.get("report"), *content.get("documents", ()))),
-    ]
-    listed = [(folder / entry["file"], entry["sha256"]) for entry in entries]
-    parts = [(path.read_bytes(), checksum) for path, checksum in listed if path.is_file()]
-    parts.append((text, certificate["checksum"]))
-    return all(hashlib.sha256(part).hexdigest() == checksum for part, checksum in parts)
+    release = content["release"]
+    entries = [*release.get("tables", ()), *filter(None, (content.get("report"), *content.get("documents", ())))]
+    listed = {entry["file"]: entry["sha256"] for entry in entries}
+    if parts := release.get("parts"):
+        listed |= {f"{release['file']}/{part['file']}": part["sha256"] for part in parts}
+        lines = "".join(f"{part['sha256']}  {part['file']}\n" for part in parts)
+        changed = [release["file"]] if hashlib.sha256(lines.encode()).hexdigest() != release["sha256"] else []
+    else:
+        listed[release["file"]], changed = release["sha256"], []
+    changed += [name for name, sha in listed.items() if (folder / name).is_file() and _hash_file(folder / name) != sha]
+    return changed + ["certificate.json"] * (hashlib.sha256(text).hexdigest() != certificate["checksum"])
+
+
+def _hash_file(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _figures_match(report: Mapping[str, Any], certificate: Mapping[str, Any]) -> bool:

@@ -137,7 +137,9 @@ def test_a_changed_document_is_found_by_both_checkers_and_a_missing_one_is_no_pr
     made = kinfold.anonymize(people(), policy()).save(tmp_path / "out") / "public"
     (made / name).write_text("{}", "utf-8")
     run("verify", made).fails(5, f"'{name}' was changed")
-    assert checker.check_release(made)["problems"] == ["a file or the certificate was changed after the release"]
+    assert checker.check_release(made)["problems"] == [
+        f"a file or the certificate was changed after the release: {name}"
+    ]
     (made / name).unlink()
     run("verify", made).ok()
     assert checker.check_release(made)["holds"]

@@ -70,7 +70,7 @@ def test_both_checkers_read_the_same_text(
         form = SourceForm(decimal=",", separator="|")
         frame = engine.read(path, form=form)
         held = collect_rows(engine, frame).to_pydict()
-        assert checker._read_csv(path, {"separator": "|", "decimal": ","}) == held
+        assert checker.read_table(path, {"release": {"separator": "|", "decimal": ","}}) == held
         again = path.with_name("again.csv")
         engine.write(frame, again, engine.schema(frame), ordered=False)
         assert collect_rows(engine, engine.read(again, form=form)).to_pydict() == held

@@ -67,7 +67,7 @@ def alone(*args: object) -> subprocess.CompletedProcess[str]:
 
 def test_it_is_small_and_knows_nothing_but_the_standard_library() -> None:
     lines = FILE.read_text().splitlines()
-    assert len(lines) <= 615
+    assert len(lines) <= 705
     for node in ast.walk(ast.parse("\n".join(lines))):
         names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
         names += [str(node.module)] if isinstance(node, ast.ImportFrom) else []

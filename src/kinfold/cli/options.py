@@ -103,6 +103,9 @@ KEY_OPTIONS = {  # by key of a policy
     "output.others": _make_option(str, "What to do with columns without a role: refuse, release or drop.", "--others"),
     "output.order": _make_flag("--keep-order", "Do not sort the released rows."),
     "output.format": _make_option(str, "csv or parquet.", "--format"),
+    "output.parts": _make_option(
+        str, "Write a folder of so many part files, or of this size: 16, 256MB.", "--part-files"
+    ),
     "engine.name": _make_option(str, "Engine that holds the rows: duckdb or spark.", "--engine"),
     "engine.master": _make_option(str, "Spark cluster: local[*], spark://host:7077.", "--master"),
     "engine.memory": _make_option(str, "Memory limit of the run: 4GB.", "--memory"),

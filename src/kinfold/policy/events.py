@@ -43,6 +43,8 @@ def link_tables(policy: Policy, source: Any) -> Any:
         problems.append(
             Problem(what, "give a path of a file, without source.parts and Spark; or join the tables first")
         )
+    if policy.output.parts is not None:
+        problems.append(Problem("output.parts: a release of several tables has one file for each", "leave it out"))
     if problems:
         raise PolicyError(problems)
     assert unit is not None  # noqa: S101  checked above

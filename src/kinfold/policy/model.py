@@ -48,6 +48,8 @@ from kinfold.tables.schema import ROLE_SYNONYMS, Kind, Role, normalize_category
 from kinfold.tables.source_form import ColumnForm, SourceForm
 
 PUBLIC_FILES = ("release", "certificate", "report", "dictionary", "datapackage")
+MAX_PARTS = 100_000  # the names of part files have five digits
+MIN_PART_BYTES = 10**6  # the size of smaller files is mostly headers
 MIN_SECRET_SEED = 10**11  # smaller seeds can be guessed
 
 
@@ -103,6 +105,21 @@ def _to_codes(value: Any) -> Any:
     if not isinstance(codes, list):
         return codes
     return [normalize_category(code) if isinstance(code, str) else code for code in codes]
+
+
+def _check_parts(value: Any) -> Any:
+    """Return a number of part files, or the size of one as text."""
+    if not isinstance(value, str):
+        return value
+    if value.strip().isdecimal():
+        return int(value)
+    try:
+        size = parse_memory(value)
+    except ValueError:
+        raise ValueError('write the number of part files, or the size of one: 16 or "256MB"') from None
+    if size < MIN_PART_BYTES:
+        raise ValueError(f"part files are not smaller than {MIN_PART_BYTES // 10**6} MB; set a larger size")
+    return value
 
 
 def _check_table_name(name: str) -> str:
@@ -265,6 +282,8 @@ class Output(Section):
     others: Literal["refuse", "release", "drop"] = "refuse"
     suppressed: Literal["drop", "star"] = "drop"
     format: Literal["csv", "parquet"] = "csv"
+    # a folder of so many part files, or of files of this size; None: one file
+    parts: Annotated[Annotated[Integer, Field(ge=1, le=MAX_PARTS)] | str | None, BeforeValidator(_check_parts)] = None
     spreadsheet_safe: StrictBool = False  # puts an apostrophe before texts that look like formulas
     surrogate: StrictBool = False  # the column that identifies people is released, with other keys
     surrogate_secret: Path | None = None  # a file; keys are then the same in every release with it

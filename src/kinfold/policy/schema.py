@@ -36,8 +36,8 @@ SECTION_MODELS: dict[str, type[BaseModel]] = {
     "source": Source,
     "engine": EngineSection,
 }
-# keys that have the name of their section as keyword
-NAME_KEYWORDS = {("method", "name"): "method", ("engine", "name"): "engine"}
+# keys whose keyword is the name of their section, or has it in front
+KEYWORDS = {("method", "name"): "method", ("engine", "name"): "engine", ("output", "parts"): "output_parts"}
 
 
 def build_policy(policy: Any, request: Mapping[str, Any]) -> Policy:
@@ -57,15 +57,21 @@ def collect_policy_values(request: Mapping[str, Any], base: dict[str, Any] | Non
     """
     keys: dict[KeyPath, Any] = {}
     for key, value in request.items():
-        if key in NAME_KEYWORDS.values():
-            keys[key, "name"] = value
-        elif key not in ROLE_KEYWORDS:  # an unknown key goes into [privacy], so that its check reports it
-            section = next((name for name, model in SECTION_MODELS.items() if key in model.model_fields), "privacy")
-            keys[section, key] = value
+        if key not in ROLE_KEYWORDS:
+            keys[_find_key(key)] = value
     lists = {role: _column_names(key, request[key]) for key, role in ROLE_KEYWORDS.items() if key in request}
     columns = add_roles({}, lists).get("columns", {})
     keys |= {("columns", name): column for name, column in columns.items()}
     return override_keys({"privacy": {}} if base is None else base, keys)
+
+
+def _find_key(keyword: str) -> KeyPath:
+    """Return the key of a keyword; an unknown one goes into [privacy], so that its check reports it."""
+    renamed = {own: key for key, own in KEYWORDS.items()}
+    sections = (name for name, model in SECTION_MODELS.items() if keyword in model.model_fields)
+    return renamed.get(keyword) or next(
+        ((name, keyword) for name in sections if (name, keyword) not in KEYWORDS), ("privacy", keyword)
+    )
 
 
 def add_roles(values: dict[str, Any], roles: Mapping[Role, Iterable[str]]) -> dict[str, Any]:
@@ -116,7 +122,7 @@ def _policy_parameters(sections: Sequence[str]) -> Iterator[inspect.Parameter]:
     for section in sections:
         for name, field in SECTION_MODELS[section].model_fields.items():
             default = None if field.is_required() else field.default
-            yield _keyword_parameter(NAME_KEYWORDS.get((section, name), name), default)
+            yield _keyword_parameter(KEYWORDS.get((section, name), name), default)
 
 
 def _keyword_parameter(name: str, default: Any) -> inspect.Parameter:

@@ -25,6 +25,7 @@ from kinfold.models.verdict import Verdict
 from kinfold.policy.binding import BoundColumn, BoundPolicy
 from kinfold.policy.perturbation import PerturbationKind
 from kinfold.policy.review import Review
+from kinfold.tables.readers.files import combine_checksums
 from kinfold.tables.schema import MAX_EXACT_INTEGER, SURROGATE, Kind, Role
 from kinfold.tables.source_form import ReleasedForm
 from kinfold.tables.tally import HOUSEHOLD_WORDS
@@ -126,6 +127,10 @@ class _CertificateTable(_CertificateFile):
     columns: tuple[str, ...]  # other than the surrogate of the person
 
 
+class _CertificatePartFile(_CertificateFile):
+    records: Count
+
+
 class _CertificatePopulation(_CertificatePart):
     checked: str
     promises: tuple[_CertificateFigure, ...]
@@ -140,6 +145,7 @@ class _CertificateRelease(_CertificateFile):
     classes: Count
     people: _CertificatePeople | None = None
     households: _CertificateHouseholds | None = None
+    parts: tuple[_CertificatePartFile, ...] = ()  # the files of a folder, in the order of the rows
     tables: tuple[_CertificateTable, ...] = ()  # further files with one row for each person
     population: _CertificatePopulation | None = None  # statements of the data holder
     within: NonNegative | None = None
@@ -147,8 +153,24 @@ class _CertificateRelease(_CertificateFile):
 
     @model_validator(mode="after")
     def _require_separator(self) -> Self:
-        if self.separator is None and not self.file.endswith(".parquet"):
+        written = [part.file for part in self.parts] or [self.file]
+        if self.separator is None and not all(name.endswith(".parquet") for name in written):
             raise ValueError("a CSV file needs a separator")
+        return self
+
+    @model_validator(mode="after")
+    def _check_parts(self) -> Self:
+        if not self.parts:
+            return self
+        ending = self.parts[0].file.rpartition(".")[2]
+        names = [f"part-{number:05}.{ending}" for number in range(len(self.parts))]
+        sums = combine_checksums((part.file, part.sha256) for part in self.parts)
+        if self.file != "release" or ending not in ("csv", "parquet") or self.tables:
+            raise ValueError("parts are CSV or Parquet files in the folder 'release'")
+        if names != [part.file for part in self.parts] or self.sha256 != sums:
+            raise ValueError("the list of parts is not complete")
+        if self.records != sum(part.records for part in self.parts):
+            raise ValueError("the parts have other records than the release")
         return self
 
 
@@ -352,7 +374,8 @@ def _read_household(entry: Mapping[str, Any] | None) -> HouseholdTerms | None:
 def read_form(entry: Mapping[str, Any]) -> ReleasedForm:
     """Return the format of a released file from its entry in the certificate."""
     quoted = entry.get("quoted", False)
-    return ReleasedForm(separator=entry.get("separator"), decimal=entry.get("decimal", "."), quoted=quoted)
+    parts = bool(entry.get("parts"))
+    return ReleasedForm(separator=entry.get("separator"), decimal=entry.get("decimal", "."), quoted=quoted, parts=parts)
 
 
 def read_policy_values(certificate: Certificate) -> dict[str, Any]:

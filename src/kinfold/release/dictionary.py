@@ -45,7 +45,9 @@ MARKDOWN_SIGNS = re.compile(r"([\\`*_{}\[\]<>|#~])")
 def write_dictionary(contents: ReleaseContents, file: Path, form: Mapping[str, Any]) -> tuple[Path, ...]:
     """Write the three files next to the released file and return their paths; `form` is how the file is written."""
     columns = [*_describe_columns(contents)]
-    dictionary: dict[str, Any] = {"file": file.name, "records": contents.schema.rows, **form, "columns": columns}
+    parts = {"parts": len([*file.iterdir()])} if file.is_dir() else {}
+    counts = {**parts, "records": contents.schema.rows}
+    dictionary: dict[str, Any] = {"file": file.name, **counts, **form, "columns": columns}
     if tables := [*_list_tables(contents, file)]:
         dictionary = {"tables": tables, **dictionary}
     texts = {
@@ -144,17 +146,20 @@ def _build_package(contents: ReleaseContents, file: Path, dictionary: Mapping[st
 
 
 def _build_resource(file: Path, dictionary: Mapping[str, Any]) -> dict[str, Any]:
+    parts = sorted(file.iterdir()) if file.is_dir() else []
+    ending = (parts or [file])[0].suffix
     resource: dict[str, Any] = {
         "profile": "tabular-data-resource",
         "name": file.stem,
-        "path": file.name,
-        "format": file.suffix[1:],
-        "mediatype": "text/csv" if file.suffix == ".csv" else "application/vnd.apache.parquet",
+        "path": [f"{file.name}/{part.name}" for part in parts] or file.name,
+        "format": ending[1:],
+        "mediatype": "text/csv" if ending == ".csv" else "application/vnd.apache.parquet",
         **({"description": QUOTED_NOTE} if dictionary.get("quoted") else {}),
     }
-    if file.suffix == ".csv":
+    if ending == ".csv":
         dialect = {"delimiter": dictionary["separator"], "quoteChar": '"', "doubleQuote": True, "header": True}
-        checksums = {"bytes": file.stat().st_size, "hash": f"sha256:{hash_file(file)}"}  # Frictionless: only of text
+        # Frictionless: only of one text
+        checksums = {} if parts else {"bytes": file.stat().st_size, "hash": f"sha256:{hash_file(file)}"}
         resource |= {"encoding": "utf-8", **checksums, "dialect": dialect}
     return resource
 
@@ -173,6 +178,8 @@ def _build_field(column: Column, entry: Mapping[str, Any], dictionary: Mapping[s
 
 def _write_markdown(dictionary: Mapping[str, Any]) -> str:
     tables = dictionary.get("tables") or [{"file": dictionary["file"]}]
+    if dictionary.get("parts"):
+        tables = [{"file": f"{dictionary['file']}/part-*"}]
     files = ", ".join(f"`{table['file']}`" for table in tables) + (", joined" if len(tables) > 1 else "")
     lines = [
         "# Data dictionary",

@@ -32,13 +32,14 @@ from kinfold.release.publication import publish
 from kinfold.release.release import Release
 from kinfold.release.several_releases import list_people, write_people
 from kinfold.tables.databases.address import DatabaseAddress
-from kinfold.tables.engine import Engine
+from kinfold.tables.engine import Engine, PartFolder
 from kinfold.tables.frames import Snapshot
 from kinfold.tables.points import Labels
 from kinfold.tables.queries import number_texts
-from kinfold.tables.readers.files import hash_file
+from kinfold.tables.readers.files import hash_file, hash_rows
 from kinfold.tables.readers.linked_tables import LinkedFile, LinkedFiles
 from kinfold.tables.recoding import NO_CLASS, Drop, Keep, Recoding, Treatment
+from kinfold.tables.resources import parse_memory
 from kinfold.tables.schema import normalize_category
 from kinfold.verification import verify
 
@@ -127,12 +128,13 @@ def _fill(release: Release, into: DatabaseAddress | None, folder: Path, progress
     public.mkdir()
     internal.mkdir()
     output = release.policy.request.output
-    file = public / f"release.{output.format}"
+    target = _choose_target(release, public)
+    file = target.folder if isinstance(target, PartFolder) else target
     with release.lock:
         report("write", 0, 1)
         ordered, quoted = output.order == "sorted", output.spreadsheet_safe
-        for target, rows in _split_released(release, file):
-            release.engine.write(rows, target, release.output_schema, ordered=ordered, quoted=quoted)
+        for written, rows in _split_released(release, target):
+            release.engine.write(rows, written, release.output_schema, ordered=ordered, quoted=quoted)
         report("report", 0, 1)
         documents = _write_documents(release, file, internal)
         report("check", 0, 1)
@@ -147,12 +149,23 @@ def _fill(release: Release, into: DatabaseAddress | None, folder: Path, progress
         write_people(list_people(release), internal)
 
 
-def _split_released(release: Release, file: Path) -> Iterator[tuple[Path, Any]]:
+def _choose_target(release: Release, public: Path) -> Path | PartFolder:
+    """Return the file to write, or the new folder of part files."""
+    output = release.policy.request.output
+    if output.parts is None:
+        return public / f"release.{output.format}"
+    (public / "release").mkdir()
+    size = parse_memory(output.parts) if isinstance(output.parts, str) else None
+    return PartFolder(public / "release", f".{output.format}", None if size else int(output.parts), size)
+
+
+def _split_released(release: Release, target: Path | PartFolder) -> Iterator[tuple[Path | PartFolder, Any]]:
     """Yield each file to write and its rows: those of the main table, then of each linked table, one for a person."""
     frame, parts = release.released, release.original.parts
-    if parts is None:
-        yield file, frame
+    if parts is None or isinstance(target, PartFolder):
+        yield target, frame
         return
+    file = target
     unit, policy = release.terms.unit, release.policy.request
     linked = {name for columns in parts.columns for name in columns}
     _, first = np.unique(number_texts(release.engine, frame, str(unit)), return_index=True)
@@ -181,7 +194,7 @@ def _certify_file(release: Release, file: Path, documents: Sequence[Path], *, tw
     """Read the written file, certify it, and check the public folder as a recipient would."""
     from kinfold.tables.duckdb.engine import DuckDB
 
-    form = read_form(_describe_form(release))
+    form = replace(read_form(_describe_form(release)), parts=file.is_dir())
     limits = release.policy.request.engine.resources.for_sources(_find_written(release, file))
     release.engine.close(only_counts=True)  # frees memory: the check counts again
     with DuckDB(limits) as engine:
@@ -209,6 +222,8 @@ def _build_certificate(
         raise VerifyError(what, fix="nothing was released; please report this")
     output, plan = release.policy.request.output, release.plan
     entry: dict[str, Any] = {"file": file.name, "sha256": frame.checksum, "order": output.order}
+    if frame.files:
+        entry["parts"] = [{"file": part.name, "sha256": part.checksum, "records": part.rows} for part in frame.files]
     if frame.parts is not None:
         linked = [file.with_stem(name) for name in release.policy.request.tables]
         entry["sha256"] = hash_file(file)  # the check that follows reads the same bytes
@@ -273,7 +288,7 @@ def _build_audit(release: Release, file: Path) -> dict[str, Any]:
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
         "kinfold": __version__,
         "source": _describe_source(release),
-        "release": {"file": file.name, "sha256": hash_file(file)},
+        "release": {"file": file.name, "sha256": hash_rows(file)},
         "seed": policy.method.seed,
         **{key: getattr(plan, key) for key in ("method", "reason", "repaired", "steps")},
         "refined": round(plan.refine_seconds, 3),

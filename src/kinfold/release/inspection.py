@@ -89,6 +89,10 @@ def check_frame(public: Path, engine: Engine, frame: Any, *, twice: bool) -> Ver
 def _check_rows(public: Path, certificate: Certificate, engine: Engine, frame: Any, *, twice: bool) -> Verdict:
     if frame.checksum != _get_checksum(certificate):
         raise VerifyError("the release was changed while it was read", fix="do not use this file")
+    stated = certificate.content["release"].get("parts", ())
+    if wrong := [one.name for one, part in zip(frame.files, stated, strict=False) if one.rows != part["records"]]:
+        what = f"{', '.join(map(repr, wrong))}: the certificate states another number of records"
+        raise VerifyError(what, fix="do not use this file")
     terms = read_terms(certificate)
     verdict = verify(engine, frame, terms)
     _require_certified_figures(verdict, certificate)
@@ -99,7 +103,8 @@ def _check_rows(public: Path, certificate: Certificate, engine: Engine, frame: A
 
 def check_table(source: Any, frame: Any, verdict: Verdict, terms: Terms) -> None:
     """Run the plain checker on a table without a certificate; raise unless it finds the same."""
-    form, plain = frame.form, isinstance(source, str | Path) and Path(source).suffix in (".csv", ".parquet")
+    form = frame.form
+    plain = isinstance(source, str | Path) and Path(source).is_file() and Path(source).suffix in (".csv", ".parquet")
     if not plain or form.encoding not in (None, "utf-8") or form.thousands or frame.blanked:
         raise PolicyError(
             "the second checker reads only CSV and Parquet files in UTF-8, "
@@ -205,18 +210,19 @@ def read_certificate(public: Path) -> Certificate:
 def read_checked_certificate(public: Path) -> Certificate:
     """Read the certificate of a public folder; raise unless the folder holds the files that it lists, unchanged."""
     certificate = read_certificate(public)
-    content = certificate.content
-    tables = content["release"].get("tables", ())
-    entries = [
-        *content.get("documents", ()),
-        *tables,
-        *(content[key] for key in ("report", "release") if content.get(key)),
-    ]
-    checksums = {entry["file"]: entry["sha256"] for entry in entries}
-    for released in (entry["file"] for entry in (content["release"], *tables)):
-        if not (public / released).is_file():
-            raise DataError(f"'{released}' is not in '{public}'", fix="ask for the release again")
-    unlisted = sorted({file.name for file in public.iterdir()} - {*checksums, "certificate.json"})
+    content, release = certificate.content, certificate.content["release"]
+    folder = f"{release['file']}/" if release.get("parts") else ""
+    released = release.get("parts") or [release, *release.get("tables", ())]
+    rows = {folder + entry["file"]: entry["sha256"] for entry in released}
+    documents = [*content.get("documents", ()), *filter(None, [content.get("report")])]
+    checksums = {entry["file"]: entry["sha256"] for entry in documents} | rows
+    if missing := [name for name in rows if not (public / name).is_file()]:
+        fix = "ask for the release again"
+        raise DataError(Problem(f"'{name}' is not in '{public}'", fix) for name in missing)
+    present = {file.name for file in public.iterdir()}
+    if folder:
+        present = present - {release["file"]} | {folder + file.name for file in (public / folder).iterdir()}
+    unlisted = sorted(present - {*checksums, "certificate.json"})
     problems = [
         Problem(f"'{name}' is in '{public}', but the certificate does not list it", "remove it, or find its origin")
         for name in unlisted

@@ -105,8 +105,8 @@ def _set_permissions(new: Path) -> None:
     os.umask(mask)
     new.chmod(0o777 & ~mask)
     (new / "public").chmod(0o777 & ~mask)
-    for file in (new / "public").iterdir():
-        file.chmod(0o666 & ~mask)
+    for path in (new / "public").rglob("*"):
+        path.chmod((0o777 if path.is_dir() else 0o666) & ~mask)
     (new / "internal").chmod(0o700)
 
 

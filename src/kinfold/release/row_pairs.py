@@ -46,7 +46,7 @@ from kinfold.release.inspection import is_sorted
 from kinfold.tables.databases.address import DatabaseAddress
 from kinfold.tables.engine import Engine
 from kinfold.tables.points import NominalScale
-from kinfold.tables.readers.files import hash_file
+from kinfold.tables.readers.files import hash_rows
 from kinfold.tables.recoding import build_drop_recoding
 from kinfold.tables.schema import Role
 
@@ -150,7 +150,7 @@ def read_recorded_measures(released: Path, original: str | None, bound: BoundPol
             return {}
         audit = json.loads(file.read_text("utf-8"))
         source = audit["source"].get("sha256", audit["source"].get("rows"))
-        if original is None or source != original or audit["release"]["sha256"] != hash_file(released):
+        if original is None or source != original or audit["release"]["sha256"] != hash_rows(released):
             return {}
         policy = bound.request.model_dump(mode="json", exclude_none=True)
         if _select_comparable(audit["policy"]) != _select_comparable(policy):

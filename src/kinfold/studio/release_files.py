@@ -44,13 +44,13 @@ def describe_repeat(session: StudioSession) -> dict[str, str]:
 
 def _iterate_files(folder: Path, session: Path) -> Iterator[tuple[str, bytes]]:
     """Yield the files of a folder; hierarchy files of the policy are added, with relative paths."""
-    for path in sorted(folder.iterdir()):
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         content = path.read_bytes()
         if path.name == "policy.toml" and str(session).encode() in content:
             content = content.replace(f"{session}/".encode(), b"")
             for file in sorted((session / HIERARCHY_FOLDER).glob("*.csv")):
                 yield f"{HIERARCHY_FOLDER}/{file.name}", file.read_bytes()
-        yield path.name, content
+        yield path.relative_to(folder).as_posix(), content
 
 
 def pack_folder(folder: Path, session: Path) -> bytes:

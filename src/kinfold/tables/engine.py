@@ -7,6 +7,7 @@ Rows stay in the engine. `read` returns a frame. These attributes of it are publ
     checksum    the SHA-256 of the file, or a checksum of the rows of a database; None for a frame
     blanked     the columns in which a word for a missing value became null
     separator   the field separator of a CSV file of this table
+    files       the part files of a folder, with their rows and checksums
     parts       which rows and columns are of which file, if several files were joined
     formulas    (column, number of formulas without quotes), if its form says that formulas are quoted
 
@@ -50,6 +51,15 @@ class ClassLabels:
 
 # What `collect` returns: text for None, doubles for a Column (dates as days), ranks for an OrderedReading.
 ColumnRequest: TypeAlias = Column | OrderedReading | ExactColumn | StoredValues | ClassLabels | None
+
+
+class PartFolder(NamedTuple):
+    """A folder of part files to write: so many of them, or files of about so many bytes."""
+
+    folder: Path
+    ending: str
+    parts: int | None = None
+    bytes: int | None = None
 
 
 class NumericPair(NamedTuple):
@@ -118,9 +128,15 @@ class Engine(Protocol):
         """Carry out a recoding, by row or by tuple."""
 
     def write(
-        self, frame: Any, target: Path | TargetTable, schema: Schema, *, ordered: bool, quoted: bool = False
+        self,
+        frame: Any,
+        target: Path | PartFolder | TargetTable,
+        schema: Schema,
+        *,
+        ordered: bool,
+        quoted: bool = False,
     ) -> Any:
-        """Write a file, in the format of its ending, or a new table; `ordered` sorts by all values.
+        """Write a file or part files, in the format of the ending, or a new table; `ordered` sorts by all values.
 
         In a `quoted` file an apostrophe stands before each text that looks like a formula.
         """

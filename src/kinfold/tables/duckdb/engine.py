@@ -25,8 +25,8 @@ from kinfold.tables.duckdb import recoding as recoding_sql
 from kinfold.tables.duckdb.columns import Strips, describe_table
 from kinfold.tables.duckdb.connection import QUESTIONS_PER_QUERY, Database
 from kinfold.tables.duckdb.expressions import Frame
-from kinfold.tables.duckdb.writing import MIN_ROWS_TO_COUNT, export_rows, typed_sql, write_file
-from kinfold.tables.engine import ClassLabels, ColumnRequest, ReleasedColumns, StoredValues
+from kinfold.tables.duckdb.writing import MIN_ROWS_TO_COUNT, export_rows, typed_sql, write_file, write_parts
+from kinfold.tables.engine import ClassLabels, ColumnRequest, PartFolder, ReleasedColumns, StoredValues
 from kinfold.tables.readers.files import Format, detect_format, hash_file
 from kinfold.tables.readers.linked_tables import LinkedFiles, read_linked_files
 from kinfold.tables.readers.normalization import normalize
@@ -381,11 +381,18 @@ class DuckDB:
     # Writing
 
     def write(
-        self, frame: Frame, target: Path | TargetTable, schema: Schema, *, ordered: bool, quoted: bool = False
+        self,
+        frame: Frame,
+        target: Path | PartFolder | TargetTable,
+        schema: Schema,
+        *,
+        ordered: bool,
+        quoted: bool = False,
     ) -> str | None:
-        """Write a CSV or Parquet file, by its ending, or a new table, whose checksum is returned."""
-        if isinstance(target, Path):
-            write_file(self._db, frame, target, schema, ordered=ordered, quoted=quoted)
+        """Write CSV or Parquet, by the ending: a file or parts; or a new table, whose checksum is returned."""
+        if isinstance(target, Path | PartFolder):
+            write = write_file if isinstance(target, Path) else write_parts
+            write(self._db, frame, target, schema, ordered=ordered, quoted=quoted)  # type: ignore[arg-type]
             return None
         exported = export_rows(self._db, frame, schema, target.fit_type, ordered=ordered)
         target.write(exported)

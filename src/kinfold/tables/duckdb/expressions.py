@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from kinfold.tables.readers.files import PartRows
 from kinfold.tables.readers.linked_tables import JoinedParts
 from kinfold.tables.schema import SECONDS_PER_DAY, UTC_ZONE, Column, Storage
 from kinfold.tables.source_form import DEFAULT_FORM, SourceForm, has_offset, has_time
@@ -87,6 +88,7 @@ class Frame:
     titles: tuple[tuple[str, str], ...] = ()  # (column, label of the column) of SPSS and Stata
     notes: tuple[str, ...] = ()  # for the holder, on how the source was read
     formulas: tuple[tuple[str, int], ...] = ()  # (column, cells that are not quoted), if `form` says that they are
+    files: tuple[PartRows, ...] = ()  # if the source is a folder of parts
     parts: JoinedParts | None = None  # which part is of which file, if several files were joined
     weight: str | None = None  # the column with the count of each row, if equal rows are stored once
 

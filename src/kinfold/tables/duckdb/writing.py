@@ -1,7 +1,12 @@
-"""Writing: a table as a file or as batches for a database, and a checksum of rows that does not depend on order."""
+"""Writing: a table as a file, as part files or as batches for a database, and a checksum of rows in any order.
+
+Part files are cut from the rows in the order of the one file: the rows are sorted into a table, on disk if there are
+many, and each part is a range of it, written by all threads.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -20,17 +25,55 @@ from kinfold.tables.duckdb.expressions import (
     quote_string,
 )
 from kinfold.tables.duckdb.tallies import decimal_sql, digits_sql
+from kinfold.tables.engine import PartFolder
 from kinfold.tables.readers.normalization import csv_value_sql
 from kinfold.tables.schema import Column, Schema, Storage
 
 MIN_ROWS_TO_COUNT = 200_000  # below, counting equal rows before sorting saves no time
 MIN_ROWS_PER_DISTINCT = 3  # with fewer equal rows on average, counting takes longer than sorting
 ROWS_PER_BATCH = 65_536
+TRIAL_ROWS = 1 << 18  # written to find how many bytes a row takes
+BLOCK_ROWS = 1 << 13  # of consecutive rows in a trial, because sorted rows compress well
 
 
 def write_file(db: Database, frame: Frame, path: Path, schema: Schema, *, ordered: bool, quoted: bool) -> None:
     """Write a CSV or Parquet file, by its ending; `ordered` sorts the rows by all their written values."""
-    if path.suffix == ".parquet":
+    values, options = _prepare_values(db, frame, path.suffix, schema, quoted=quoted)
+    rows = f"SELECT {_name_sql(values, frame.names)} FROM {frame.table} s"
+    _copy(db, _sort_sql(db, frame, rows, ordered=ordered), path, options)
+
+
+def write_parts(db: Database, frame: Frame, target: PartFolder, schema: Schema, *, ordered: bool, quoted: bool) -> None:
+    """Write part files of equally many rows, whose rows are those of the one file in its order; none is empty."""
+    values, options = _prepare_values(db, frame, target.ending, schema, quoted=quoted)
+    written = [f"w{i}" for i in range(len(values))]
+    rows = f"SELECT {_name_sql(values, written)} FROM {frame.table} s"
+    table = db.table(_sort_sql(db, frame, rows, ordered=ordered))
+    count, named = db.count(table), f"SELECT {_name_sql(written, frame.names)} FROM {table}"
+    parts = target.parts or _count_parts(db, named, count, target, options)
+    parts = max(1, min(parts, count))
+    for number in range(parts):
+        first, end = number * count // parts, (number + 1) * count // parts
+        part = target.folder / f"part-{number:05}{target.ending}"
+        _copy(db, f"{named} WHERE rowid >= {first} AND rowid < {end}", part, options)
+    db.drop(table)
+
+
+def _count_parts(db: Database, named: str, count: int, target: PartFolder, options: str) -> int:
+    """Return how many parts of the given size all rows make, by the size of a trial file."""
+    every = max(1, count // TRIAL_ROWS)
+    chosen = f"(rowid // {BLOCK_ROWS}) % {every} = 0"
+    trial = db.folder / f"trial{next(db.numbers)}{target.ending}"
+    _copy(db, f"{named} WHERE {chosen}", trial, options)
+    tried = int(db.row(f"SELECT count(*) FROM ({named} WHERE {chosen})")[0])
+    size = trial.stat().st_size
+    trial.unlink()
+    return math.ceil(size * count / max(tried, 1) / (target.bytes or size))
+
+
+def _prepare_values(db: Database, frame: Frame, ending: str, schema: Schema, *, quoted: bool) -> tuple[list[str], str]:
+    """Return SQL for the value of each column as it is written, and the options of the format."""
+    if ending == ".parquet":
         values, options = [typed_sql(db, frame, name, schema.get(name)) for name in frame.names], "FORMAT parquet"
     else:
         _refuse_nul_characters(db, frame)
@@ -39,12 +82,22 @@ def write_file(db: Database, frame: Frame, path: Path, schema: Schema, *, ordere
     if quoted:
         kinds = db.types(f"SELECT {', '.join(values)} FROM {frame.table}")
         values = [quote_formula_sql(v) if kind == "VARCHAR" else v for v, kind in zip(values, kinds, strict=True)]
-    if path.suffix != ".parquet" and len(values) == 1:  # many readers skip the empty line of a null
+    if ending != ".parquet" and len(values) == 1:  # many readers skip the empty line of a null
         values = [f"coalesce(CAST({values[0]} AS VARCHAR), '')"]
-    select = ", ".join(f"{value} AS {quote_identifier(name)}" for value, name in zip(values, frame.names, strict=True))
-    rows = f"SELECT {select} FROM {frame.table} s"
-    in_order = f"{rows} ORDER BY {_order_sql(frame, ordered)}"
-    query = (_sort_by_counting(db, rows) if ordered else None) or in_order
+    return values, options
+
+
+def _name_sql(values: Sequence[str], names: Sequence[str]) -> str:
+    return ", ".join(f"{value} AS {quote_identifier(name)}" for value, name in zip(values, names, strict=True))
+
+
+def _sort_sql(db: Database, frame: Frame, rows: str, *, ordered: bool) -> str:
+    """Return SQL for rows in the order of the file."""
+    counted = _sort_by_counting(db, rows) if ordered else None
+    return counted or f"{rows} ORDER BY {_order_sql(frame, ordered)}"
+
+
+def _copy(db: Database, query: str, path: Path, options: str) -> None:
     try:
         db.execute(f"COPY ({query}) TO {quote_path(path)} ({options})")
     except (duckdb.IOException, DiskFull):
@@ -134,7 +187,7 @@ def export_rows(
     kinds = db.types(f"SELECT {', '.join(values)} FROM {frame.table}")
     types = [_check_type(db, frame, value, kind, fit_type(kind)) for value, kind in zip(values, kinds, strict=True)]
     cast = [f"CAST({value} AS {kind})" for value, kind in zip(values, types, strict=True)]
-    columns = ", ".join(f"{value} AS {quote_identifier(name)}" for value, name in zip(cast, frame.names, strict=True))
+    columns = _name_sql(cast, frame.names)
     checksum = compute_row_checksum(db, cast, frame.table)
     rows = db.reader(f"SELECT {columns} FROM {frame.table} s ORDER BY {_order_sql(frame, ordered)}", ROWS_PER_BATCH)
     return ExportedRows(frame.names, tuple(types), rows, checksum)

@@ -100,6 +100,14 @@ def _refuse_other_encodings(path: Path) -> None:
         raise DataError(f"the path '{escaped}' is not in UTF-8", fix="rename the file or folder") from None
 
 
+class PartRows(NamedTuple):
+    """A part file that was read: its name, its SHA-256 and its number of rows."""
+
+    name: str
+    checksum: str | None
+    rows: int
+
+
 def hash_file(path: Path) -> str:
     """Return the SHA-256 of a file."""
     with path.open("rb") as file:
@@ -175,6 +183,14 @@ def _open_packed(path: Path, packing: str) -> Any:
 
 def _broken_error(path: Path) -> DataError:
     return DataError(f"'{path.name}' cannot be unpacked: it is damaged or incomplete", fix="copy or compress it again")
+
+
+def hash_rows(path: Path) -> str:
+    """Return the checksum that a file, or a folder of parts, has when its rows are read."""
+    if not path.is_dir():
+        return hash_file(path)
+    names = sorted(file.name for file in path.iterdir())
+    return combine_checksums((name, hash_file(path / name)) for name in names)
 
 
 def combine_checksums(sums: Iterable[tuple[str, str | None]]) -> str:

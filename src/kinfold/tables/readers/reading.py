@@ -36,6 +36,7 @@ from kinfold.tables.readers.csv_files import SAMPLE_ROWS, Dialect, check_header,
 from kinfold.tables.readers.files import (
     GLOB_CHARACTERS,
     Format,
+    PartRows,
     combine_checksums,
     detect_format,
     hash_file,
@@ -429,16 +430,16 @@ def read_parts(db: Database, path: Path, read: Callable[[PartFile], Frame]) -> F
     """Read every part into one table with `read`; single parts may be empty."""
     first, *others = list_parts(path)
     whole = read(first)
-    sums = [(first.name, whole.checksum)]
+    files = [PartRows(first.name, whole.checksum, db.count(whole.table))]
     for entry in others:
         part = read(entry)
         check_same_columns(whole, part, first.name, entry.name)
+        files.append(PartRows(entry.name, part.checksum, db.count(part.table)))
         db.append(whole.table, part.table)
         db.drop(part.table)
-        sums.append((entry.name, part.checksum))
         whole = replace(whole, mixed=whole.mixed | part.mixed, notes=(*whole.notes, *part.notes))
     refuse_empty(db, whole.table, f"'{path.name}'")
-    return replace(whole, checksum=combine_checksums(sums))
+    return replace(whole, checksum=combine_checksums(each[:2] for each in files), files=tuple(files))
 
 
 def check_same_columns(whole: Frame, part: Frame, first: str, name: str) -> None:
