@@ -14,7 +14,8 @@ categories help, `Problem.values` holds them; they are shown only on request (`-
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -156,6 +157,15 @@ def require_regular_file(path: Path, error: KinfoldError) -> None:
     """Raise the error if the path is a device, a pipe or a folder: reading a device or a pipe may never end."""
     if path.exists() and not path.is_file():
         raise error
+
+
+@contextmanager
+def report_failed_write(path: Path, fix: str = "choose another folder") -> Iterator[None]:
+    """Raise `PolicyError` if the `with` block cannot write to a path."""
+    try:
+        yield
+    except OSError as error:
+        raise PolicyError(f"cannot write '{path}': {error.strerror}", fix=fix) from error
 
 
 def locate_bug(error: BaseException) -> str:

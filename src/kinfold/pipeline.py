@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kinfold import __version__
-from kinfold.errors import LayoutError, PolicyError, Problem, require_callable
+from kinfold.errors import DataError, LayoutError, PolicyError, Problem, require_callable
 from kinfold.measures.loss import restore_original_values
 from kinfold.measures.measure_table import MeasureTable, collect_notes
 from kinfold.measures.measurement import Measures, measure_release
@@ -46,10 +46,9 @@ from kinfold.policy.table import Table
 from kinfold.policy.terms import build_release_terms, build_terms
 from kinfold.progress import Progress, StageProgress, cancellable, nested_progress
 from kinfold.release.certificate import Certificate, read_policy_values
+from kinfold.release.findings import add_perturbation, add_removed_findings
 from kinfold.release.inspection import check_folder, check_output_keys, check_table
-from kinfold.release.perturbation import add_perturbation
 from kinfold.release.release import Release
-from kinfold.release.removed_findings import add_removed_findings
 from kinfold.release.row_pairs import PairSources, drop_removed, pair_rows
 from kinfold.release.several_releases import (
     check_after,
@@ -202,7 +201,8 @@ def _plan(task: Task, table: Table, prepared: PreparedTable) -> Plan:
 
 def _measure(tables: TablePair, table: Table, prepared: PreparedTable, verdict: Verdict, planned: Plan) -> Measures:
     """Measure a release against the original values, before any of them was recoded."""
-    attributes = restore_original_values(table.engine, tables.inspected, encode_quasi(table, tables), prepared.changed)
+    quasi, original = encode_quasi(table, tables), tables.inspected[0]
+    attributes = restore_original_values(table.engine, original, quasi, prepared.changed)
     measures = measure_release(tables, table.policy, verdict, attributes)
     if prepared.unperturbed is not None:
         measures = add_perturbation(measures, table, prepared, tables.released, planned)
@@ -213,7 +213,7 @@ def _measure(tables: TablePair, table: Table, prepared: PreparedTable, verdict: 
         f"risk.minimality: someone who knows the method and all quasi-identifiers can infer a value of "
         f"'{belief.column}' with a probability of {belief.posterior:.0%}; its class alone shows {belief.prior:.0%}"
     )
-    return measures.with_risk("minimality", {"belief": belief.posterior, "by_class": belief.prior}, note)
+    return measures.with_measure("risk", "minimality", {"belief": belief.posterior, "by_class": belief.prior}, note)
 
 
 @add_policy_keywords()
@@ -292,7 +292,8 @@ def measure(original: Any, released: Any, policy: Any = None, **request: Any) ->
         require_header(engine.schema(after), bound.request.columns)
         after, warnings = drop_removed(engine, after, bound)
         verdict = check(engine, after, build_terms(bound, engine, prepared.frame))
-        verdict.require_columns()
+        if verdict.problems:  # the columns are not those expected
+            raise DataError(verdict.problems)
         measured = bound.released if options.columns == "all" else bound.with_role(Role.QUASI)
         attributes = encode(engine, prepared.frame, measured)
         attributes = restore_original_values(engine, before, attributes, prepared.changed)

@@ -25,8 +25,7 @@ from kinfold.measures.formulas.likeness import Likeness, measure_likeness
 from kinfold.measures.formulas.likeness import multi_entropy as _multi_entropy
 from kinfold.measures.formulas.log_linear import LogLinearRisk, measure_log_linear
 from kinfold.measures.formulas.special_uniques import SpecialUniques, score_special_uniques
-from kinfold.measures.formulas.uniques import k_map_size as _k_map_size
-from kinfold.measures.formulas.wildcards import count_fitting
+from kinfold.models.population import find_k_map_size
 from kinfold.tables.plain_columns import (
     Keys,
     count_people,
@@ -115,7 +114,7 @@ def counts(table: Any, keys: Keys, weights: Any = None, missing: str = "value", 
     if len(weight) != len(codes):
         raise DataError(f"{len(weight):,} weights for {len(codes):,} records", fix="give one weight per record")
     if missing == "any":
-        return Counts(*count_fitting(codes, weight, alpha))
+        return Counts(*attackers.count_fitting(codes, weight, alpha))
     classes = group_rows(codes)[0]
     sizes, people = (np.asarray(np.bincount(classes, each), np.float64) for each in (np.ones(len(classes)), weight))
     return Counts(sizes[classes], people[classes])
@@ -214,7 +213,11 @@ def k_map_size(n: int, population: int, k: int, alpha: float, *, truncated: bool
     >>> k_map_size(30_162, 150_000, k=5, alpha=0.1)
     4
     """
-    return _k_map_size(n, population, k, alpha, truncated=truncated)
+    if not 1 <= n <= population or k < 1:
+        raise PolicyError("the sample is not part of the population", fix="give 1 ≤ n ≤ population, and k ≥ 1")
+    if not 0 < alpha < 1:
+        raise PolicyError("alpha is not between 0 and 1", fix="give the risk of a wrong estimate, such as 0.05")
+    return find_k_map_size(n, population, k, alpha, truncated=truncated)
 
 
 def likeness(table: Any, keys: Keys, column: str) -> Likeness:

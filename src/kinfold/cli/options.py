@@ -180,11 +180,6 @@ def _convert_source_option(key: str, value: Any) -> Any:
     return value if key == "header" else value or None
 
 
-def to_keywords(source: OptionValues) -> dict[str, Any]:
-    """Return the source options that are set, without the prefix of their keys."""
-    return {key.removeprefix("source."): value for key, value in source.items() if value is not None}
-
-
 def build_policy(
     file: Path | None, roles: Mapping[str, str | None], keys: OptionValues, settings: Sequence[str] | None
 ) -> Policy:

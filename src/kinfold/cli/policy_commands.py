@@ -22,11 +22,10 @@ from kinfold.cli.options import (
     add_options,
     build_policy,
     make_table_argument,
-    to_keywords,
 )
 from kinfold.cli.terminal import ProgressBar, out, print_json
 from kinfold.disk.folders import protect_rename
-from kinfold.errors import PolicyError, plural
+from kinfold.errors import PolicyError, plural, report_failed_write
 
 if TYPE_CHECKING:
     from kinfold.profiling.profile import Profile
@@ -202,7 +201,8 @@ def _profile_table(data: TableSource, source: OptionValues, bar: ProgressBar) ->
     from kinfold.pipeline import profile as run
 
     build_policy(None, {}, {"privacy.k": 2, **source}, None)  # checks the options: a problem names its option
-    return run(data, progress=bar, **to_keywords(source))
+    given = {key.removeprefix("source."): value for key, value in source.items() if value is not None}
+    return run(data, progress=bar, **given)
 
 
 def _print_or_write(path: Path | None, text: str, force: bool) -> None:
@@ -250,8 +250,5 @@ def _write_file(path: Path, text: str, force: bool) -> None:
 @contextmanager
 def _protect_write(path: Path) -> Iterator[None]:
     """Report a failed write as an error of the request; a stopped command says that the file is written."""
-    try:
-        with protect_rename(path, f"'{path}' is written"):
-            yield
-    except OSError as error:
-        raise PolicyError(f"cannot write '{path}': {error.strerror}", fix="choose another place") from error
+    with report_failed_write(path, "choose another place"), protect_rename(path, f"'{path}' is written"):
+        yield

@@ -17,7 +17,7 @@ from typing import Any
 
 from kinfold.comparison.grid import Outcome, Setting, build_grid, run_grid
 from kinfold.disk import folders
-from kinfold.errors import PolicyError, Unreachable, plural
+from kinfold.errors import PolicyError, Unreachable, plural, report_failed_write
 from kinfold.measures.measure_table import CATALOGUE
 from kinfold.pipeline import resolve_source
 from kinfold.policy.model import Policy
@@ -190,7 +190,7 @@ def save(comparison: Comparison, folder: Path) -> None:
     """Write the table as CSV, the facts as JSON, and the R-U map as a page, SVG and PNG."""
     chart = comparison.map()
     svg = draw(chart, "map")
-    try:
+    with report_failed_write(folder):
         folder.mkdir(parents=True, exist_ok=True)
         folders.record_event("kept", f"the comparison is in '{folder}'")
         (folder / "comparison.csv").write_text(to_csv(comparison), encoding="utf-8")
@@ -198,8 +198,6 @@ def save(comparison: Comparison, folder: Path) -> None:
         (folder / "map.svg").write_text(svg, encoding="utf-8")
         (folder / "map.png").write_bytes(draw_png(chart))
         (folder / "comparison.html").write_text(write_comparison_page(comparison.to_dict(), svg), encoding="utf-8")
-    except OSError as error:
-        raise PolicyError(f"cannot write '{folder}': {error.strerror}", fix="choose another folder") from error
 
 
 def to_csv(comparison: Comparison) -> str:

@@ -106,13 +106,9 @@ def _merge(
     merged = {text: firsts.setdefault(group, text) for text, group in zip(texts, groups.tolist(), strict=True)}
     if not least <= len(firsts) < len(merged):
         return None
-    return Coarsening(words, {"map": _compose(bound, merged), "order": _shorten_order(bound, {*firsts.values()})})
-
-
-def _shorten_order(bound: BoundColumn, kept: set[str]) -> list[str] | None:
-    """Return the order of a column without the values that are merged into others."""
-    order = bound.request.order
-    return None if order is None else [text for text in order if text in kept]
+    order, kept = bound.request.order, {*firsts.values()}
+    shorter = None if order is None else [text for text in order if text in kept]
+    return Coarsening(words, {"map": _compose(bound, merged), "order": shorter})
 
 
 def _compose(bound: BoundColumn, merged: Mapping[str, str]) -> dict[str, str]:

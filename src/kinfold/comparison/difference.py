@@ -72,14 +72,11 @@ def diff(a: str | Path, b: str | Path) -> Difference:
 
 
 def _pair(a: Side, b: Side) -> dict[str, dict[str, tuple[Any, Any]]]:
+    both = {section: (a.get(section, {}), b.get(section, {})) for section in (*a, *b)}
     return {
-        section: {name: (a.get(section, {}).get(name), b.get(section, {}).get(name)) for name in _merge(section, a, b)}
-        for section in dict.fromkeys((*a, *b))
+        section: {name: (one.get(name), other.get(name)) for name in (*one, *other)}
+        for section, (one, other) in both.items()
     }
-
-
-def _merge(section: str, a: Side, b: Side) -> list[str]:
-    return [*dict.fromkeys((*a.get(section, {}), *b.get(section, {})))]
 
 
 def _describe_release(folder: Path) -> Side:

@@ -27,7 +27,7 @@ import pyarrow as pa
 
 from kinfold import __version__
 from kinfold.disk import folders
-from kinfold.errors import DataError, KinfoldError, PolicyError, Unreachable, require_regular_file
+from kinfold.errors import DataError, KinfoldError, PolicyError, Unreachable, report_failed_write, require_regular_file
 from kinfold.policy.model import Policy
 from kinfold.policy.registry import foreign_keys
 from kinfold.policy.toml_values import override_keys
@@ -157,13 +157,11 @@ class ResultCache:
         """Store an outcome; an interrupted write leaves no partial file."""
         file = self._get_file(outcome.setting)
         part = file.with_suffix(".part")
-        try:
+        with report_failed_write(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             part.write_text(json.dumps({"measures": outcome.measures, "failure": outcome.failure}), encoding="utf-8")
             with folders.protect_rename(file, f"the results so far are in '{self.folder}'"):
                 part.replace(file)
-        except OSError as error:
-            raise PolicyError(f"cannot write '{self.folder}': {error.strerror}", fix="choose another folder") from error
 
     def _get_file(self, setting: Setting) -> Path:
         t = "" if setting.t is None else f"-t{setting.t!r}"

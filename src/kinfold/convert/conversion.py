@@ -25,7 +25,7 @@ import tomlkit
 
 from kinfold.convert.arx import ArxAttribute, ArxProject, convert_criteria
 from kinfold.disk import folders
-from kinfold.errors import PolicyError
+from kinfold.errors import PolicyError, report_failed_write
 from kinfold.hierarchies import Hierarchy, write_arx
 from kinfold.profiling.starter_policy import write_section
 from kinfold.tables.schema import Kind, Role
@@ -228,7 +228,7 @@ class Conversion:
         """Write the folder, readable by its owner only, completely or not at all; raise if it holds anything."""
         if folder.is_symlink() or (folder.exists() and (not folder.is_dir() or any(folder.iterdir()))):
             raise PolicyError(f"'{folder}' already exists", fix="name a new folder: --out DIR")
-        try:
+        with report_failed_write(folder, "choose another place"):
             folder.parent.mkdir(parents=True, exist_ok=True)
             with folders.create_folder(folder, f"data and policy are in '{folder}'") as new:
                 (new / "policy.toml").write_text(self.policy, encoding="utf-8")
@@ -237,8 +237,6 @@ class Conversion:
                     (new / "hierarchies").mkdir()
                 for name, hierarchy in self.hierarchies.items():
                     write_arx(hierarchy, new / "hierarchies" / name)
-        except OSError as error:
-            raise PolicyError(f"cannot write '{folder}': {error.strerror}", fix="choose another place") from error
 
 
 def convert_project(project: ArxProject) -> Conversion:

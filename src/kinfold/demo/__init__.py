@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from kinfold.disk import folders
-from kinfold.errors import PolicyError
+from kinfold.errors import PolicyError, report_failed_write
 from kinfold.pipeline import anonymize
 from kinfold.policy.model import Policy
 from kinfold.progress import StageProgress
@@ -102,13 +102,11 @@ def run_demo(folder: Path, progress: StageProgress | None = None) -> Release:
             f"'{folder}' holds files that do not belong to the demo", fix="name another folder: --out DIR"
         )
     table, policy = folder / "patients.csv", folder / "policy.toml"
-    try:
+    with report_failed_write(folder, "name another folder: --out DIR"):
         folder.mkdir(parents=True, exist_ok=True)
         folders.record_event("kept", f"'{folder}' has been overwritten in part")
         write_demo_table(table)
         policy.write_text(read_demo_policy(), encoding="utf-8")
-    except OSError as error:
-        raise PolicyError(f"cannot write '{folder}': {error.strerror}", fix="name another folder: --out DIR") from error
     release = anonymize(table, Policy.load(policy), progress=progress)
     release.save(folder / "release", force=True)
     return release

@@ -57,6 +57,7 @@ from kinfold.policy.encoding import (
 )
 from kinfold.tables.engine import Engine
 from kinfold.tables.points import NominalScale, OrdinalScale
+from kinfold.tables.recoding import encode_dictionary
 from kinfold.tables.schema import SECONDS_PER_DAY, Kind
 
 OWN_MARK = "\0"  # distinguishes an old name from an equal new name: no text of a file ends with it
@@ -168,8 +169,8 @@ def restore_original_values(
 def _restore(engine: Engine, original: Any, attribute: Attribute) -> Attribute:
     bound = replace(attribute.bound, column=engine.schema(original)[attribute.bound.name])
     if isinstance(attribute, CategoricalAttribute):
-        encoded = engine.collect(original, {bound.name: None}).column(0).combine_chunks().dictionary_encode()
-        texts, index = encoded.dictionary.to_pylist(), encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        index, dictionary = encode_dictionary(engine.collect(original, {bound.name: None}).column(0))
+        texts = dictionary.to_pylist()
         if attribute.hierarchy is not None or bound.average == "generalize":
             return _restore_hierarchy(attribute, texts, index)
         return _restore_codes(attribute, texts, index)
@@ -257,10 +258,6 @@ def _add_numeric(table: MeasureTable, pair: PairSource) -> None:
         x, y = standard()
         return {name: numeric_loss.sse(x[:, j], y[:, j], pair().weight) for j, name in enumerate(pair().numeric_names)}
 
-    def fill_missing() -> list[Floats]:
-        original, released = numbers()
-        return [numeric_loss.fill_with_means(original, side, pair().weight) for side in (original, released)]
-
     standard = compute_once(lambda: numeric_loss.standardize(*numbers(), pair().weight))
     lost = compute_once(lambda: numeric_loss.sse(*standard(), pair().weight))
     varied = compute_once(lambda: numeric_loss.sst(standard()[0], pair().weight))
@@ -269,7 +266,9 @@ def _add_numeric(table: MeasureTable, pair: PairSource) -> None:
     table.write("sst", varied)
     table.write("sse_ratio", lambda: numeric_loss.lost_share(lost(), varied()))
     table.write("normalized_sse", lambda: numeric_loss.normalized_sse(*numbers(), pair().weight))
-    filled = compute_once(fill_missing)
+    filled = compute_once(
+        lambda: [numeric_loss.fill_with_means(numbers()[0], side, pair().weight) for side in numbers()]
+    )
     moments = compute_once(lambda: [Moments.from_table(side, pair().weight) for side in filled()])
     table.write("il1", lambda: numeric_loss.il1(*numbers(), pair().weight))
     for formula in (numeric_loss.il2, numeric_loss.il3, numeric_loss.il4, numeric_loss.il5):
@@ -340,10 +339,7 @@ def _add_categorical(table: MeasureTable, pair: PairSource) -> None:
         sizes = [scale.size if isinstance(scale, OrdinalScale) else 0 for scale in scales]
         return categorical_loss.dist(*codes(), sizes)
 
-    def contingency() -> tuple[float, int]:
-        return categorical_loss.contingency_loss(*codes(), [a.scale.codes - 1 for _, a in columns()])
-
-    cells = compute_once(contingency)
+    cells = compute_once(lambda: categorical_loss.contingency_loss(*codes(), [a.scale.codes - 1 for _, a in columns()]))
     table.write("dist", dist)
     table.write("ctbil", lambda: cells()[0])
     table.write("actbil", lambda: cells()[0] / cells()[1])

@@ -48,7 +48,7 @@ from kinfold.measures.release_warnings import (
     check_singling_out,
 )
 from kinfold.measures.risk import ClassView, find_confidential, measure_original_risk, measure_risk
-from kinfold.measures.shift import ColumnShift, compare_categories, compare_quantiles, rank_shifts
+from kinfold.measures.shift import ColumnShift, compare_categories, compare_quantiles
 from kinfold.measures.singling_out import list_worst_records, score_records, summarize_scores
 from kinfold.measures.structure import measure_structure
 from kinfold.models.verdict import Verdict
@@ -115,9 +115,11 @@ def compute_statistics(tables: TablePair, columns: Sequence[BoundColumn]) -> Sta
             frequencies[bound.name] = _list_frequencies(before, after)
             shifts[bound.name] = compare_categories(before, after, {*(bound.request.map or {}).values()})
     left_out = tuple(name for name, shift in shifts.items() if shift is None)
-    moved = rank_shifts({name: shift for name, shift in shifts.items() if shift is not None})
+    moved = [(name, shift) for name, shift in shifts.items() if shift is not None and shift.moves]
+    moved.sort(key=lambda each: -each[1].most)
     both = [name for name, sides in numbers.items() if None not in sides.values()]
-    return Statistics(numbers, _correlate_both(tables, both), frequencies, moved, left_out)
+    shifted = {name: shift.to_dict() for name, shift in moved}
+    return Statistics(numbers, _correlate_both(tables, both), frequencies, shifted, left_out)
 
 
 def _correlate_both(tables: TablePair, both: list[str]) -> dict[str, Any]:
@@ -223,15 +225,8 @@ class Measures(Displayable):
         loss = "loss unknown" if lost is None else f"{lost:.1%} lost"
         return f"<Measures: {loss}, highest risk {'unknown' if risk is None else f'{risk:.1%}'}>"
 
-    def with_risk(self, key: str, value: Any, *notes: str) -> Measures:
-        """Return the measures with one more risk and notes on it."""
-        return self._add("risk", key, value, notes)
-
-    def with_loss(self, key: str, value: Any) -> Measures:
-        """Return the measures with one more loss."""
-        return self._add("loss", key, value, ())
-
-    def _add(self, section: str, key: str, value: Any, notes: Sequence[str]) -> Measures:
+    def with_measure(self, section: str, key: str, value: Any, *notes: str) -> Measures:
+        """Return the measures with one more risk or loss, and notes on it."""
         own = {section: {**self.values[section], key: value}, "notes": [*self.values["notes"], *notes]}
         return replace(self, values={**self.values, **own})
 

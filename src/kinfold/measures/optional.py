@@ -47,6 +47,8 @@ from kinfold.measures.usefulness import fit_formula, fit_task
 from kinfold.policy.binding import BoundColumn, BoundPolicy
 from kinfold.policy.encoding import CategoricalAttribute, encode
 from kinfold.tables.plain_columns import encode_columns
+from kinfold.tables.queries import number_texts
+from kinfold.tables.recoding import encode_dictionary
 from kinfold.tables.schema import Kind, Role
 
 PAIRS_PER_CHUNK = 2_000_000  # about 16 MB for each column
@@ -96,8 +98,7 @@ def number_households(tables: TablePair, name: str) -> Ints:
     sides = [(tables.original, tables.rows), (tables.released, None)]
     for frame, rows in sides[not isinstance(tables.rows, np.ndarray) :]:
         if name in frame.names:
-            texts = tables.engine.collect(frame, {name: None}).column(0).combine_chunks().dictionary_encode()
-            numbers = np.asarray(texts.indices.fill_null(-1).to_numpy(zero_copy_only=False), np.int64) + 1
+            numbers = number_texts(tables.engine, frame, name)
             return numbers[rows] if isinstance(rows, np.ndarray) else numbers
     raise NotApplicable("the rows of the two tables are not paired, and the release has no surrogate of households")
 
@@ -176,9 +177,8 @@ class _CategoryDistance:
         attribute = self.column.attribute
         assert isinstance(attribute, CategoricalAttribute)  # noqa: S101  the caller checks
         place = {text: code for code, text in enumerate(attribute.texts[:-1])}
-        encoded = values.combine_chunks().dictionary_encode()
-        code = [place.get(text, len(self.table) - 1) for text in encoded.dictionary.to_pylist()]
-        index = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        index, texts = encode_dictionary(values)
+        code = [place.get(text, len(self.table) - 1) for text in texts.to_pylist()]
         return np.asarray(np.array([*code, attribute.null_code], np.float64)[index], np.float64)
 
     def squared_distance(self, values: Floats) -> Floats:
@@ -232,8 +232,7 @@ def add_optional_measures(
 
 def _pair_all_columns(tables: TablePair, columns: Sequence[BoundColumn]) -> Pair:
     """Return all columns of both tables in any order of rows, or those of the sample of a large table."""
-    sample = tables.sample
-    original, released = (sample.original, sample.released) if sample else (tables.original, tables.released)
+    original, released = tables.inspected
     whole = replace(tables, original=original, released=released, rows="a fit needs no pairs of rows")
     try:
         return whole.pair_in_any_order(encode(tables.engine, original, columns))

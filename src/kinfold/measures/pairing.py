@@ -33,7 +33,7 @@ from kinfold.tables.queries import (
     sample_positions,
     sum_squared_errors,
 )
-from kinfold.tables.recoding import Recoding
+from kinfold.tables.recoding import Recoding, encode_dictionary
 from kinfold.tables.schema import Column, Role
 
 MAX_DISTINCT_COUNTED = 1_000_000  # of a column; with more, a sample is counted, if there is one
@@ -342,9 +342,10 @@ class TablePair:
         return self.rows if isinstance(self.rows, Sample) else None
 
     @property
-    def inspected(self) -> Any:
-        """The original, or the sample of it."""
-        return self.rows.original if isinstance(self.rows, Sample) else self.original
+    def inspected(self) -> tuple[Any, Any]:
+        """The original and the release, or the samples of them."""
+        inspected = self.rows if isinstance(self.rows, Sample) else self
+        return inspected.original, inspected.released
 
     def pair(self, attributes: Sequence[Attribute]) -> Pair:
         """Return the paired tables; raise `NotApplicable` if they cannot be paired."""
@@ -391,10 +392,9 @@ def pair_columns(engine: Engine, released: Any, attributes: Sequence[Attribute],
             numbers[rows] = values.to_numpy(zero_copy_only=False).astype(np.float64)
             columns.append(PairedColumn(attribute, kept, numbers))
         else:
-            encoded = values.combine_chunks().dictionary_encode()
             place = np.full(records, LEFT_OUT, np.int32)
-            place[rows] = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-            columns.append(PairedColumn(attribute, kept, None, tuple(encoded.dictionary.to_pylist()), place))
+            place[rows], texts = encode_dictionary(values)
+            columns.append(PairedColumn(attribute, kept, None, tuple(texts.to_pylist()), place))
     return Pair(tuple(columns), kept)
 
 

@@ -37,6 +37,7 @@ from kinfold.policy.perturbation import PerturbedColumn
 from kinfold.policy.preparation import PreparedTable
 from kinfold.tables.engine import Engine
 from kinfold.tables.queries import sample_positions
+from kinfold.tables.recoding import encode_dictionary
 from kinfold.tables.schema import Kind, Role
 
 MAX_LINKED_RECORDS, MAX_TARGETS = 20_000, 500  # of the attack: about a second for five columns
@@ -80,13 +81,13 @@ def pair_perturbed(
 def _read(engine: Engine, frame: Any, bound: BoundColumn, how: PerturbedColumn) -> Floats:
     """Return numbers, ranks of ordinal values, or codes of the categories of PRAM; NaN for null."""
     if how.kind == "pram":
-        encoded = engine.collect(frame, {bound.name: None}).column(0).combine_chunks().dictionary_encode()
+        index, texts = encode_dictionary(engine.collect(frame, {bound.name: None}).column(0))
         place = {text: float(code) for code, text in enumerate(how.categories)}
-        texts = encoded.dictionary.to_pylist()
+        texts = texts.to_pylist()
         if any(text not in place for text in texts):
             raise _broken(bound, "a value is none of its categories")
         codes = np.array([*(place[text] for text in texts), np.nan])
-        return np.asarray(codes[encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)])
+        return np.asarray(codes[index])
     if bound.kind is Kind.ORDINAL:
         attribute = encode(engine, frame, [bound])[0]
         assert isinstance(attribute, CategoricalAttribute)  # noqa: S101  ordinal

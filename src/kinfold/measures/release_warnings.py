@@ -56,8 +56,17 @@ def check_dominance(tables: TablePair, pair: Pair) -> Iterator[str]:
         counts = {name: _count_revealing(classes, values) for name, values in amounts.items()}
     else:
         counts = {}
-    for name, each in counts.items():
-        yield from _describe_dominance(name, *each)
+    for name, (dominated, within) in counts.items():
+        if dominated:
+            yield (
+                f"'{name}': one record makes more than {DOMINANCE_PERCENT:g}% of the total in "
+                f"{plural(dominated, 'class', 'classes')}, so that the average reveals it ((n,k) rule)"
+            )
+        if within:
+            yield (
+                f"'{name}': in {plural(within, 'class', 'classes')} the second largest record can estimate the "
+                f"largest to within {P_PERCENT:g}% (p% rule)"
+            )
 
 
 def _count_revealing(classes: ClassOrder, values: Floats) -> tuple[int, int]:
@@ -76,20 +85,6 @@ def _select_amounts(pair: Pair) -> dict[str, Floats]:
             if not age_or_year and are_amounts(attribute.numbers):
                 amounts[name] = attribute.numbers
     return amounts
-
-
-def _describe_dominance(name: str, dominated: int, within: int) -> Iterator[str]:
-    """Yield warnings of the numbers of classes whose average reveals the largest record, by either rule."""
-    if dominated:
-        yield (
-            f"'{name}': one record makes more than {DOMINANCE_PERCENT:g}% of the total in "
-            f"{plural(dominated, 'class', 'classes')}, so that the average reveals it ((n,k) rule)"
-        )
-    if within:
-        yield (
-            f"'{name}': in {plural(within, 'class', 'classes')} the second largest record can estimate the "
-            f"largest to within {P_PERCENT:g}% (p% rule)"
-        )
 
 
 def check_k_alone(engine: Engine, released: Any, policy: BoundPolicy) -> Iterator[str]:

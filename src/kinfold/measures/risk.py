@@ -34,6 +34,7 @@ from kinfold.policy.encoding import CategoricalAttribute, NumericAttribute
 from kinfold.policy.terms import get_reading
 from kinfold.tables.engine import Engine
 from kinfold.tables.queries import count_unique_rows
+from kinfold.tables.recoding import encode_dictionary
 from kinfold.tables.schema import Role
 
 MAX_ATTACKERS = 50_000  # records: one or two seconds with eight columns
@@ -161,8 +162,7 @@ def _find_unchanged(tables: TablePair, names: list[str]) -> dict[str, Ints]:
     columns = {}
     for name in wanted:
         if before.column(name).take(rows).combine_chunks().equals(after.column(name).combine_chunks()):
-            encoded = before.column(name).combine_chunks().dictionary_encode()
-            columns[name] = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+            columns[name] = encode_dictionary(before.column(name))[0].astype(np.int64)
     return columns
 
 
@@ -326,8 +326,7 @@ def _from_records(tables: TablePair, frame: Any, column: BoundColumn, classes: C
     values = tables.engine.collect(frame, {column.name: stored if numeric else None}).column(0)
     if numeric:
         return ClassValues(classes(), values.to_numpy(zero_copy_only=False).astype(np.float64))
-    encoded = values.combine_chunks().dictionary_encode()
-    return ClassValues(classes(), encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64))
+    return ClassValues(classes(), encode_dictionary(values)[0].astype(np.int64))
 
 
 MAX_COMBINED_COLUMNS = 8  # columns in pairs and triples

@@ -84,12 +84,6 @@ def compare_quantiles(
     return ColumnShift(0, len(places), largest / deviation if deviation else float(largest > 0), moves)
 
 
-def rank_shifts(shifts: dict[str, ColumnShift]) -> dict[str, dict[str, Any]]:
-    """Return the columns that moved, the largest move first."""
-    moved = [(name, shift) for name, shift in shifts.items() if shift.moves]
-    return {name: shift.to_dict() for name, shift in sorted(moved, key=lambda each: -each[1].most)}
-
-
 LEAST_MOVE = 0.2  # a fifth
 SLACK = 1 + 1e-9  # moves that differ from a fifth only by rounding do not count
 

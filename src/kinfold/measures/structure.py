@@ -46,7 +46,7 @@ class RelationCount:
 def measure_structure(tables: TablePair, policy: BoundPolicy) -> dict[str, Any]:
     """Return the number of relations found, and those that more records of the release break than of the original."""
     engine, sample = tables.engine, tables.sample
-    original, released = (sample.original, sample.released) if sample else (tables.original, tables.released)
+    original, released = tables.inspected
     rows, note = engine.schema(original).rows, {"estimated": sample.note} if sample else {}
     if rows > MAX_ROWS_COUNTED:  # rules are counted on columns in memory
         original, released = (_take_sample(engine, frame) for frame in (original, released))

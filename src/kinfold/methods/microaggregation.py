@@ -44,14 +44,13 @@ from kinfold.methods.promises import (
     make_scope_check,
     merge_failing,
     merge_round,
-    number_equal_classes,
 )
 from kinfold.methods.successive import describe_placement, place_people, separate_equal_classes
 from kinfold.methods.task import Plan, Task
 from kinfold.policy.encoding import Attribute
 from kinfold.policy.registry import Declaration
 from kinfold.tables.points import Labels
-from kinfold.tables.recoding import NO_CLASS, Recoding
+from kinfold.tables.recoding import NO_CLASS, Recoding, number_equal_classes
 
 Mask: TypeAlias = NDArray[np.bool_]
 

@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from kinfold.errors import PolicyError, plural
 from kinfold.methods.blocks.routing import MAX_RECORDS_IN_MEMORY
 from kinfold.methods.events import ReleasedEvents, protect_events
-from kinfold.methods.promises import number_equal_classes
 from kinfold.methods.task import Plan, Task
 from kinfold.models import KAnonymity, LDiversity, Model, PSensitive
 from kinfold.policy.binding import BoundPolicy, bind
@@ -33,7 +32,7 @@ from kinfold.policy.table import Table
 from kinfold.policy.terms import build_scopes
 from kinfold.tables.points import Labels
 from kinfold.tables.queries import label_rows
-from kinfold.tables.recoding import NO_CLASS, Drop, Recoding, Replace
+from kinfold.tables.recoding import NO_CLASS, Drop, Recoding, Replace, number_equal_classes
 from kinfold.tables.schema import Role, Schema
 from kinfold.tables.tally import PersonScopes
 

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from kinfold.errors import DataError, PolicyError
 from kinfold.measures.formulas.perturbation import check_transitions
+from kinfold.methods.aggregation import value_ranges
 from kinfold.methods.partition.univariate import univariate
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -192,13 +193,5 @@ def average_neighbours(x: Floats, size: int) -> Floats:
     labels = univariate(values[:, None], size)
     centre = values.mean()  # deviations are summed: they are exact for groups of equal values
     sums = np.bincount(labels, values - centre) / np.bincount(labels)
-    new[present] = np.clip((centre + sums)[labels], *value_ends(values, labels))
+    new[present] = np.clip(centre + sums, *value_ranges(values, labels))[labels]
     return new
-
-
-def value_ends(values: Floats, labels: NDArray[np.integer]) -> tuple[Floats, Floats]:
-    """Return the least and the largest value of the group of each value."""
-    low, high = np.full(labels.max() + 1, np.inf), np.full(labels.max() + 1, -np.inf)
-    np.minimum.at(low, labels, values)
-    np.maximum.at(high, labels, values)
-    return low[labels], high[labels]

@@ -33,7 +33,7 @@ from kinfold.policy.encoding import CategoricalAttribute, encode, encode_numbers
 from kinfold.policy.perturbation import Perturbation, PerturbedColumn
 from kinfold.policy.preparation import PreparedTable, describe_recoding, make_limits
 from kinfold.tables.engine import Engine, StoredValues
-from kinfold.tables.recoding import Keep, Recoding, Replace
+from kinfold.tables.recoding import Keep, Recoding, Replace, encode_dictionary
 from kinfold.tables.schema import Kind
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -136,14 +136,13 @@ class _ColumnPerturbation:
 
     def _randomize(self, bound: BoundColumn, how: Perturbation) -> _NewColumn:
         values = self.engine.collect(self.frame, {bound.name: None}).column(0)
-        encoded = values.combine_chunks().dictionary_encode()
-        texts = np.array(encoded.dictionary.to_pylist(), object)
+        index, distinct = encode_dictionary(values)
+        texts = np.array(distinct.to_pylist(), object)
         _require_variety(bound, len(texts))
         if len(texts) > MAX_CATEGORIES:
             what = f"column '{bound.name}' has {len(texts):,} values, and PRAM takes at most {MAX_CATEGORIES:,}"
             raise PolicyError(what, fix="use rank_swap or noise, or map its values to fewer")
         rank = np.argsort(np.argsort(texts))  # the order of the texts does not depend on the engine
-        index = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
         codes = np.where(index < 0, -1, rank[index])
         counts, categories = np.bincount(codes[codes >= 0], minlength=len(texts)), tuple(sorted(texts))
         matrix = _build_matrix(bound, how, categories, counts)

@@ -17,12 +17,11 @@ Cost: O(n log n) a round, at worst one round per merge.   Ties: the lowest label
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from kinfold.errors import Unreachable, plural
@@ -55,16 +54,6 @@ def make_scope_check(task: Task) -> FailingClasses | None:
         return failing
 
     return mark_failing
-
-
-def number_equal_classes(columns: Sequence[pa.Array]) -> Labels:
-    """Number the classes by their released values, given as one column for each attribute.
-
-    >>> number_equal_classes([pa.array([1, 1, 2]), pa.array(["a", "a", None])]).tolist()
-    [0, 0, 1]
-    """
-    codes = [column.dictionary_encode().indices.fill_null(-1).to_numpy(zero_copy_only=False) for column in columns]
-    return np.unique(np.column_stack(codes), axis=0, return_inverse=True)[1].astype(np.int32)
 
 
 def merge_failing(points: Points, labels: Labels, mark_failing: FailingClasses) -> tuple[Labels, int]:

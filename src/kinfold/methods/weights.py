@@ -27,7 +27,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kinfold.errors import PolicyError, Unreachable, plural
-from kinfold.methods.promises import number_equal_classes
 from kinfold.methods.task import Plan
 from kinfold.policy.binding import BoundColumn
 from kinfold.policy.encoding import Attribute, NumericAttribute, encode, get_leaves
@@ -35,7 +34,7 @@ from kinfold.policy.table import Table
 from kinfold.policy.terms import collect_weights
 from kinfold.tables.points import Floats, Labels
 from kinfold.tables.queries import label_rows
-from kinfold.tables.recoding import Recoding, Replace, Treatment, count_decimals
+from kinfold.tables.recoding import Recoding, Replace, Treatment, count_decimals, number_equal_classes
 from kinfold.tables.schema import Role, Storage
 
 AnyCodes: TypeAlias = NDArray[np.integer[Any]]
@@ -96,7 +95,9 @@ def release_weights(table: Table, planned: Plan) -> Plan:
         units, decimals = collect_weights(table.engine, table.frame, column.column)
         rows = ReleasedRows(kept, classes, merged[classes], sizes, units / 10.0**decimals)
         values, note = _compute_weights(table, recoding, rows, column)
-        replaced[column.name] = _to_replacement(column, values[merged])
+        whole = column.column.storage is Storage.INTEGER and bool((values == np.round(values)).all())
+        released = values[merged].astype(np.int64) if whole else values[merged]
+        replaced[column.name] = Replace(pa.array(released), as_stored=whole)
         notes.append(note)
     changed = replace(planned.recoding, columns={**planned.recoding.columns, **replaced})
     planned = replace(planned, notes=(*planned.notes, *notes), public_notes=(*planned.public_notes, *notes))
@@ -175,11 +176,6 @@ def _round_weights(weights: Floats, rows: ReleasedRows, column: BoundColumn) -> 
         what = f"columns.{column.name}.round_to: the weights of {plural(zero, 'record')} are rounded to 0"
         raise Unreachable(what, fix="round to a smaller number")
     return rounded
-
-
-def _to_replacement(column: BoundColumn, values: Floats) -> Replace:
-    whole = column.column.storage is Storage.INTEGER and bool((values == np.round(values)).all())
-    return Replace(pa.array(values.astype(np.int64) if whole else values), as_stored=whole)
 
 
 def _find_totals(table: Table, recoding: Recoding, rows: ReleasedRows, column: BoundColumn) -> Totals:

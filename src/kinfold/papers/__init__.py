@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kinfold.disk.folders import protect_rename
-from kinfold.errors import PolicyError
+from kinfold.errors import PolicyError, report_failed_write
 from kinfold.papers.data import PaperData
 from kinfold.papers.exhibits import (
     CellVerdict,
@@ -230,12 +230,10 @@ def _find_cause(exhibit: Exhibit, cell: CellVerdict) -> str:
 def save_page(reproduction: Reproduction, path: Path) -> None:
     """Write the page with all exhibits as HTML."""
     text = render_page(reproduction)
-    try:
+    with report_failed_write(path, "choose another place"):
         path.parent.mkdir(parents=True, exist_ok=True)
         with protect_rename(path, f"'{path}' is written"):
             path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise PolicyError(f"cannot write '{path}': {error.strerror}", fix="choose another place") from error
 
 
 def render_page(reproduction: Reproduction) -> str:

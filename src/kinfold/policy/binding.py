@@ -21,7 +21,7 @@ from kinfold.policy.toml_values import format_toml_key
 from kinfold.policy.validation import suggest_name
 from kinfold.tables.column_names import require_header
 from kinfold.tables.schema import SURROGATE, Column, Kind, Role, Schema, Storage
-from kinfold.tables.source_form import SourceForm, list_likely_type_problems, suggest_source_keys
+from kinfold.tables.source_form import SourceForm, describe_likely_type, suggest_source_keys
 from kinfold.tables.text_values import is_formula
 
 AVERAGES = {
@@ -402,5 +402,7 @@ def _check_almost_numeric(bound: BoundColumn, form: SourceForm) -> Iterator[Prob
     column = bound.column
     if bound.role not in (Role.QUASI, Role.CONFIDENTIAL) or not bound.inferred or bound.kind is not Kind.NOMINAL:
         return
-    if column.storage is Storage.TEXT and column.distinct > column.MAX_CODE_VALUES:
-        yield from list_likely_type_problems(column, form, format_toml_key(column.name))
+    likely = column.likely_type
+    if likely is not None and column.storage is Storage.TEXT and column.distinct > column.MAX_CODE_VALUES:
+        nominal = f'columns.{format_toml_key(column.name)}.type = "nominal"'
+        yield Problem(describe_likely_type(column, form), f"{suggest_source_keys(likely, form)}, or set {nominal}")

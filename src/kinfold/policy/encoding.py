@@ -41,6 +41,7 @@ from kinfold.policy.exact_values import (
 )
 from kinfold.tables.engine import Engine
 from kinfold.tables.points import MAX_MAGNITUDE, NominalScale, OrdinalScale, Points, Scale
+from kinfold.tables.recoding import encode_dictionary
 from kinfold.tables.schema import (
     MAX_DECIMAL_DIGITS,
     MAX_EXACT_INTEGER,
@@ -276,9 +277,8 @@ def get_leaves(attribute: Attribute) -> Codes:
 def _encode_column(bound: BoundColumn, column: pa.ChunkedArray, read_exact: ExactReader) -> Attribute:
     if bound.kind.is_numeric and not bound.suppressed:
         return encode_numbers(bound, column.to_numpy(zero_copy_only=False).astype(np.float64, copy=False), read_exact)
-    encoded = column.combine_chunks().dictionary_encode()
-    categories = np.array(encoded.dictionary.to_pylist(), dtype=object)
-    index = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    index, distinct = encode_dictionary(column)
+    categories = np.array(distinct.to_pylist(), dtype=object)
     if bound.suppressed:
         return _encode_texts(bound, categories, index)
     encode_categories = _encode_ordinal if bound.kind is Kind.ORDINAL else _encode_nominal
@@ -287,7 +287,11 @@ def _encode_column(bound: BoundColumn, column: pa.ChunkedArray, read_exact: Exac
 
 def encode_numbers(bound: BoundColumn, numbers: Floats, read_exact: ExactReader = lambda _: None) -> NumericAttribute:
     """Return numbers, or dates as days, as an attribute; refuse values too large to be released."""
-    _check_dates(bound, numbers)
+    too_large = int((np.abs(numbers) >= LARGEST_DAY).sum()) if bound.kind is Kind.DATE else 0
+    if too_large:
+        dates = plural(too_large, "date that is", "dates that are")
+        what = f"column '{bound.name}' holds {dates} infinite or more than 270,000 years away"
+        raise DataError(what, fix="correct or empty them")
     limit = LARGEST_INTEGER if bound.column.storage is Storage.INTEGER else MAX_MAGNITUDE
     if max(np.nanmax(numbers, initial=0.0), -np.nanmin(numbers, initial=0.0)) >= limit:
         raise DataError(f"column '{bound.name}' holds values above {limit:.0e}", fix="use larger units")
@@ -314,14 +318,6 @@ def _find_distinct_numbers(bound: BoundColumn, numbers: Floats) -> tuple[Texts, 
     places = np.full(len(numbers), -1, np.int32)
     distinct, places[known] = np.unique(numbers[known], return_inverse=True)
     return np.array([format_value(bound, value) for value in distinct], object), places
-
-
-def _check_dates(bound: BoundColumn, numbers: Floats) -> None:
-    too_large = int((np.abs(numbers) >= LARGEST_DAY).sum()) if bound.kind is Kind.DATE else 0
-    if too_large:
-        dates = plural(too_large, "date that is", "dates that are")
-        what = f"column '{bound.name}' holds {dates} infinite or more than 270,000 years away"
-        raise DataError(what, fix="correct or empty them")
 
 
 def format_value(bound: BoundColumn, number: float) -> str:

@@ -22,6 +22,7 @@ from kinfold.policy.toml_values import format_toml_key
 from kinfold.tables.engine import Engine
 from kinfold.tables.queries import number_texts
 from kinfold.tables.readers.linked_tables import JoinedParts, LinkedFile, LinkedFiles
+from kinfold.tables.recoding import encode_dictionary
 from kinfold.tables.relations import MIN_ROWS, SampledColumn, find_function
 from kinfold.tables.schema import AS_TEXT, Kind, Role
 
@@ -168,9 +169,8 @@ def _rises(engine: Engine, frame: Any, column: BoundColumn, day: NDArray[np.int6
         values = engine.collect(frame, {column.name: column.column}).column(0).to_numpy(zero_copy_only=False)[rows]
         values = np.nan_to_num(values.astype(np.float64))
     else:
-        encoded = engine.collect(frame, {column.name: None}).column(0).combine_chunks().dictionary_encode()
-        place = np.append(np.argsort(np.argsort(encoded.dictionary.to_numpy(zero_copy_only=False))), -1)
-        values = place[encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)][rows]
+        codes, texts = encode_dictionary(engine.collect(frame, {column.name: None}).column(0))
+        values = np.append(np.argsort(np.argsort(texts.to_numpy(zero_copy_only=False))), -1)[codes][rows]
     ranks = [np.unique(each, return_inverse=True)[1].astype(np.float64) for each in (values, day[rows])]
     if min(map(np.ptp, ranks)) == 0:
         return False
@@ -226,9 +226,8 @@ def _find_event_problems(policy: BoundPolicy) -> Iterator[Problem]:
     if dates and request.output.format == "parquet":
         yield Problem("output.format: a release with dates of events is a CSV file", "leave it out")
     for column in (c for c in policy.columns if dates and c.role in (Role.CONFIDENTIAL, Role.OTHER)):
-        stored = (
-            column.column
-        )  # a date of the person, such as of death, can be that of an event; so can one kept as text
+        # a date of the person, such as of death, can be that of an event; so can one kept as text
+        stored = column.column
         if column.kind is Kind.DATE or stored.storage.kind is Kind.DATE or stored.date_format is not None:
             what = f"columns.{format_toml_key(column.name)}: a released date shows how far those of events were moved"
             yield Problem(what, "give it the role quasi-identifier or remove")

@@ -86,11 +86,6 @@ class Perturbation(Section):
         """The kind of perturbation."""
         return KINDS[self.key]
 
-    @property
-    def is_noise(self) -> bool:
-        """Whether random numbers are added."""
-        return self.kind in ("noise", "correlated noise")
-
 
 @dataclass(frozen=True, eq=False)
 class PerturbedColumn:
@@ -151,6 +146,7 @@ def _check_column(bound: BoundColumn, policy: Policy) -> Iterator[Problem]:
     elif how.kind not in ("pram", "rank swapping") and not (numeric and bound.kind is not Kind.ORDINAL):
         yield Problem(f"{where}: {how.key} is for numbers and dates", "use pram, or rank_swap for an ordinal column")
     own, privacy = bound.request.l or policy.privacy.l, policy.privacy
-    if how.is_noise and bound.role is Role.CONFIDENTIAL and (own or privacy.p or privacy.alpha):
+    noise = how.kind in ("noise", "correlated noise")
+    if noise and bound.role is Role.CONFIDENTIAL and (own or privacy.p or privacy.alpha):
         what = f"{where}: noise makes equal values differ, so that l, p and alpha would hold without meaning"
         yield Problem(what, "use rank_swap or micro, or leave l, p and alpha out")

@@ -40,7 +40,10 @@ def prepare(engine: Engine, original: Any, policy: Policy, index: Collection[str
     schema = engine.schema(original)
     policy = policy.for_columns(schema.names)
     read_notes = schema.notes  # such as hidden cells of a workbook
-    columns = {name: _leave_for_later(column) for name, column in policy.columns.items() if name in schema}
+    columns = {name: column for name, column in policy.columns.items() if name in schema}
+    for name, column in columns.items():
+        if column.regrouped:  # its weights are rounded after the method, as means of classes
+            columns[name] = column.model_copy(update={"round_to": None})
     names = {name: ValueMap(column.map) for name, column in columns.items() if column.map}
     first = engine.recode(original, names, schema) if names else RecodedValues(original, {})
     schema = engine.schema(first.frame)
@@ -91,11 +94,6 @@ def _describe_counts(column: ColumnPolicy, name: str, first: RecodedValues, seco
         parts = [f"{old} value{'s are' if old > 1 else ' is'} shown as {new} other{'s' if new > 1 else ''}", *parts]
     changed = first.changed.get(name, 0) + second.changed.get(name, 0)
     return f"{', '.join(parts)} ({changed:,} value{'' if changed == 1 else 's'} changed)"
-
-
-def _leave_for_later(column: ColumnPolicy) -> ColumnPolicy:
-    """Return the column without `round_to` if its weights are rounded after the method, as means of classes."""
-    return column.model_copy(update={"round_to": None}) if column.regrouped else column
 
 
 def _find_exact_weights(columns: Mapping[str, ColumnPolicy], limited: RecodedValues) -> Iterator[Problem]:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from kinfold.policy.binding import BoundColumn, BoundPolicy
 from kinfold.policy.rules import RulePart, parse_day
 from kinfold.tables.engine import Engine
+from kinfold.tables.recoding import encode_dictionary
 
 Mask: TypeAlias = NDArray[np.bool_]
 
@@ -45,9 +46,8 @@ ValueLookup: TypeAlias = Callable[[str, str], RuleValues]  # by column and type
 
 def parse_values(texts: Any, value_type: str, column: BoundColumn, known: frozenset[str] | None = None) -> RuleValues:
     """Read an Arrow array of texts as a type; texts that are not in `known`, if given, are unknown."""
-    encoded = (texts.combine_chunks() if hasattr(texts, "combine_chunks") else texts).dictionary_encode()
-    index = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    parsed = [_parse_text(text, value_type, column, known) for text in encoded.dictionary.to_pylist()]
+    index, distinct = encode_dictionary(texts)
+    parsed = [_parse_text(text, value_type, column, known) for text in distinct.to_pylist()]
     readable = np.array([value is not None for value in parsed] + [False])
     empty: Any = "" if value_type == "text" else np.nan
     filled = [empty if value is None else value for value in parsed] + [empty]

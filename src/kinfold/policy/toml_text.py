@@ -10,7 +10,6 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import tomlkit
@@ -113,11 +112,10 @@ def _remove_key(document: Any, key: KeyPath) -> None:
         del place[part]
 
 
-def parse_policy_text(text: str, where: Path | None = None) -> tuple[Policy, dict[str, Any]]:
+def parse_policy_text(text: str) -> tuple[Policy, dict[str, Any]]:
     """Return the policy of a text, and its raw values; raise `PolicyError` with the key of every problem."""
     values = parse_policy(text, "the policy")
-    parsed = Policy.parse(values)
-    return (parsed.resolve_paths(where) if where else parsed), values
+    return Policy.parse(values), values
 
 
 def locate_problems(text: str, problems: Sequence[Problem], columns: Sequence[str] = ()) -> list[LocatedProblem]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from threading import RLock
@@ -80,9 +80,10 @@ class Release(Displayable):
     @property
     def output_schema(self) -> Schema:
         """The schema for writing: categories and confidential texts keep their exact text."""
-        protected = {column.name for column in self.terms.confidential if column.reading == AS_TEXT}
-        categories = {column.name for column in self.policy.columns if not column.kind.is_numeric}
-        return self.schema.with_literal(protected | categories)
+        literal = {column.name for column in self.terms.confidential if column.reading == AS_TEXT}
+        literal |= {column.name for column in self.policy.columns if not column.kind.is_numeric}
+        columns = (replace(column, literal=column.literal or column.name in literal) for column in self.schema)
+        return replace(self.schema, columns=tuple(columns))
 
     @property
     def labels(self) -> NDArray[np.int64]:

@@ -47,7 +47,7 @@ from kinfold.tables.databases.address import DatabaseAddress
 from kinfold.tables.engine import Engine
 from kinfold.tables.points import NominalScale
 from kinfold.tables.readers.files import hash_rows
-from kinfold.tables.recoding import build_drop_recoding
+from kinfold.tables.recoding import Drop, Keep, Recoding, Treatment, encode_dictionary
 from kinfold.tables.schema import Role
 
 INFERRED_KEYS = ("type", "missing")  # the recorded policy has them even if the holder's policy left them out
@@ -83,7 +83,8 @@ def drop_removed(engine: Engine, released: Any, bound: BoundPolicy) -> tuple[Any
     if not names:
         return released, []
     warning = f"{', '.join(map(repr, names))}: a column that a release must not hold; it is ignored"
-    return engine.apply(released, build_drop_recoding(names, schema.names, schema.rows), schema), [warning]
+    columns: dict[str, Treatment] = {name: Drop() if name in names else Keep() for name in schema.names}
+    return engine.apply(released, Recoding(np.zeros(schema.rows, np.int32), columns), schema), [warning]
 
 
 def pair_rows(
@@ -231,9 +232,8 @@ def _pair_rows(tables: TablePair, before: Ints, after: Ints, others: Sequence[st
 
 def _number_values(column: Any, number: dict[Any, int]) -> Ints:
     """Return the values of a column as numbers, -1 for null; new values are added to `number`."""
-    encoded = column.combine_chunks().dictionary_encode()
-    codes = [number.setdefault(text, len(number)) for text in encoded.dictionary.to_pylist()]
-    places: Ints = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    places, texts = encode_dictionary(column)
+    codes = [number.setdefault(text, len(number)) for text in texts.to_pylist()]
     return np.array([*codes, -1], np.int64)[places]
 
 

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from kinfold.errors import DataError, Problem
 from kinfold.tables.column_names import check_column_names
-from kinfold.tables.recoding import Drop, Keep, Recoding, Replace
+from kinfold.tables.recoding import Drop, Keep, Recoding, Replace, number_equal_classes
 from kinfold.tables.text_values import QUOTE, quote_formula
 
 Library: TypeAlias = Literal["pandas", "polars", "pyarrow"]
@@ -310,12 +310,8 @@ def _restore_polars(column: Any, released: pa.ChunkedArray, as_stored: bool, are
 def number_classes(recoding: Recoding, names: Sequence[str]) -> NDArray[np.int64]:
     """Return the class number of each released row: rows with equal values in these columns have equal ones."""
     treatments = [recoding.columns[name] for name in names]
-    columns = [treatment.values for treatment in treatments if isinstance(treatment, Replace)]
-    number = np.zeros(len(columns[0]), np.int64)
-    for column in columns:
-        code = column.dictionary_encode().indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-        number = np.unique(number * (code.max() + 2) + code + 1, return_inverse=True)[1]
-    return number[recoding.labels[recoding.kept]]
+    number = number_equal_classes([each.values for each in treatments if isinstance(each, Replace)])
+    return number[recoding.labels[recoding.kept]].astype(np.int64)
 
 
 def _copy_columns(library: str, frame: Any) -> dict[str, Any]:

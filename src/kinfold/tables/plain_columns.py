@@ -6,7 +6,7 @@ two-dimensional array, whose columns are named by their positions. A missing val
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -125,18 +125,13 @@ def _select(table: Any, names: Sequence[str | int]) -> list[pa.Array]:
     if isinstance(table, list | tuple) and all(isinstance(row, Mapping) for row in table):
         _require_names(names, {name for row in table for name in row} if table else names)
         return [_to_array([row.get(name) for row in table], f"column '{name}'") for name in names]
-    return list(_select_frame(table, names))
-
-
-def _select_frame(table: Any, names: Sequence[str | int]) -> Iterator[pa.Array]:
     if not is_frame(table):
         fix = "collect it first" if is_lazy(table) else "give a frame of pandas, polars or pyarrow, or a dict of lists"
         raise DataError(f"a {type(table).__name__} is not a table", fix=fix)
     _require_names(names, table.column_names if isinstance(table, pa.Table) else list(table.columns))
     chosen = table.select(list(names)) if hasattr(table, "select") else table[list(names)].reset_index(drop=True)
     arrow = to_arrow(chosen)
-    for name in names:
-        yield _combine(arrow.column(name))
+    return [_combine(arrow.column(name)) for name in names]
 
 
 def _require_names(names: Sequence[str | int], known: Any) -> None:

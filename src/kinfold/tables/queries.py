@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kinfold.tables.engine import ClassLabels, Engine, NumericPair, ReleasedColumns, StoredValues
-from kinfold.tables.recoding import Keep, Recoding, Replace, Treatment
+from kinfold.tables.recoding import Keep, Recoding, Replace, Treatment, encode_dictionary
 from kinfold.tables.schema import Column, OrderedReading, OrderStats, Schema, normalize_category
 
 MAX_PAGE_TEXT = 200  # characters of a cell on a page of rows
@@ -79,8 +79,7 @@ def label_rows(engine: Engine, frame: Any, recoding: Recoding) -> Recoding:
 
 def number_texts(engine: Engine, frame: Any, name: str, how: OrderedReading | None = None) -> NDArray[np.int64]:
     """Number the texts of a column; 0 for null."""
-    texts = engine.collect(frame, {name: how}).column(0).combine_chunks().dictionary_encode()
-    return np.asarray(texts.indices.fill_null(-1).to_numpy(zero_copy_only=False), np.int64) + 1
+    return encode_dictionary(engine.collect(frame, {name: how}).column(0))[0].astype(np.int64) + 1
 
 
 def replace_categories(engine: Engine, frame: Any, name: str, make_text: Callable[[str], str]) -> Any:

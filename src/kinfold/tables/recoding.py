@@ -15,7 +15,7 @@ rows itself, `labels` is empty. A column is kept, dropped, or replaced by the va
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, TypeAlias
@@ -105,6 +105,21 @@ class Recoding:
         return np.asarray(self.labels != NO_CLASS)
 
 
-def build_drop_recoding(dropped: Collection[str], names: Sequence[str], rows: int) -> Recoding:
-    """Return the recoding that drops columns and changes nothing else."""
-    return Recoding(np.zeros(rows, np.int32), {name: Drop() if name in dropped else Keep() for name in names})
+def encode_dictionary(column: Any) -> tuple[NDArray[np.int32], Any]:
+    """Return the code of each value of an Arrow column, -1 for null, and the array of its distinct values."""
+    encoded = (column.combine_chunks() if hasattr(column, "combine_chunks") else column).dictionary_encode()
+    return encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False), encoded.dictionary
+
+
+def number_equal_classes(columns: Sequence[Any]) -> NDArray[np.int32]:
+    """Number classes by their released values, given as one Arrow column for each attribute.
+
+    >>> import pyarrow as pa
+    >>> number_equal_classes([pa.array([1, 1, 2]), pa.array(["a", "a", None])]).tolist()
+    [0, 0, 1]
+    """
+    number = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        code = encode_dictionary(column)[0].astype(np.int64)
+        number = np.unique(number * (code.max() + 2) + code + 1, return_inverse=True)[1]
+    return number.astype(np.int32)

@@ -10,8 +10,8 @@ Statistics are computed from the distinct values and their counts, so a million 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any, ClassVar, Literal
@@ -197,11 +197,6 @@ class Schema:
 
     def __contains__(self, name: object) -> bool:
         return name in self.names
-
-    def with_literal(self, names: Collection[str]) -> Schema:
-        """Return the schema in which these columns are compared by their text as written."""
-        columns = tuple(replace(column, literal=True) if column.name in names else column for column in self.columns)
-        return replace(self, columns=columns)
 
     def get(self, name: str) -> Column | None:
         """Return the column of this name, or None."""

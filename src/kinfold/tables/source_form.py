@@ -16,11 +16,11 @@ such a column is not declared, or is declared as what the column seems to hold, 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
-from kinfold.errors import PolicyError, Problem
+from kinfold.errors import PolicyError
 from kinfold.tables.column_names import match_patterns
 from kinfold.tables.schema import Column, LikelyType
 
@@ -228,13 +228,6 @@ def build_number_pattern(decimal: str = ".", thousands: str = "") -> str:
 
 
 TYPE_NOUNS = {"number": "numbers", "moment": "dates"}
-
-
-def list_likely_type_problems(column: Column, form: SourceForm, key: str) -> Iterator[Problem]:
-    """Yield the problem that a column of text seems to hold numbers or dates; `key` is its name in the policy."""
-    if column.likely_type is not None:
-        fix = f'{suggest_source_keys(column.likely_type, form)}, or set columns.{key}.type = "nominal"'
-        yield Problem(describe_likely_type(column, form), fix)
 
 
 def describe_likely_type(column: Column, form: SourceForm) -> str:

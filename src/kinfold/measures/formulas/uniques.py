@@ -1,4 +1,4 @@
-"""The number of people who are unique in the population, estimated from the class sizes of a sample; the k of a sample.
+"""The number of people who are unique in the population, estimated from the class sizes of a sample.
 
     sample_uniques   f_1, classes of size 1; f_j are the classes of size j, n the records, N the people
     zayatz_uniques   f_1 · P(population unique | sample unique) · N/n, by Bayes' rule from hypergeometric sampling, with
@@ -28,12 +28,9 @@ is left is one equation in b, whose sign is looked for on a grid. Without a chan
 
 If SNB has no root, Dankar's rule gives Zayatz's estimate, the larger one.
 
-    k_map_size       the least k' with P(X ≥ k' | X > 0) ≤ alpha, X Poisson with mean n k/N, at most k: a class of k'
-                     records would be unlikely (alpha) if fewer than k people had its values
-
 Sources: Zayatz, US Census Bureau report 1991; Hoshino, J. Off. Stat. 17 (2001); Chen & Keller-McNulty, J. Off. Stat. 14
 (1998), for SNB; Haas & Stokes, J. Am. Stat. Assoc. 93 (1998), for Shlosser; Dankar, El Emam, Neisa & Roffey, BMC Med.
-Inform. Decis. Mak. 12:66 (2012); El Emam & Dankar, J. Am. Med. Inform. Assoc. 15 (2008), for the k of a sample.
+Inform. Decis. Mak. 12:66 (2012).
 """
 
 from __future__ import annotations
@@ -43,9 +40,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kinfold.errors import DataError, PolicyError
+from kinfold.errors import DataError
 from kinfold.measures.formulas.arrays import Floats, Ints, NotApplicable, check_sizes
-from kinfold.models.population import find_k_map_size
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -217,21 +213,6 @@ def dankar_uniques(sizes: ArrayLike, population: int) -> float:
         return min(zayatz, snb_uniques(classes, population))
     except NotApplicable:
         return zayatz
-
-
-def k_map_size(n: int, population: int, k: int, alpha: float, *, truncated: bool = True) -> int:
-    """Return the number of records that a class needs to have k people in the population with confidence 1 - alpha.
-
-    `truncated`: given that the class has a record, as every released class does. Without it, the result may be 1.
-
-    >>> k_map_size(30162, 150_000, k=5, alpha=0.1), k_map_size(30162, 60_000, k=50, alpha=0.05, truncated=False)
-    (4, 35)
-    """
-    if not 1 <= n <= population or k < 1:
-        raise PolicyError("the sample is not part of the population", fix="give 1 ≤ n ≤ population, and k ≥ 1")
-    if not 0 < alpha < 1:
-        raise PolicyError("alpha is not between 0 and 1", fix="give the risk of a wrong estimate, such as 0.05")
-    return find_k_map_size(n, population, k, alpha, truncated=truncated)
 
 
 def _check_sample(sizes: ArrayLike, population: int) -> Ints:

@@ -22,7 +22,7 @@ from typing import Any
 import pyarrow as pa
 
 from kinfold.disk import folders
-from kinfold.errors import DataError, PolicyError, Problem
+from kinfold.errors import DataError, PolicyError, Problem, report_failed_write
 from kinfold.tables.column_names import check_column_names
 from kinfold.tables.databases import postgresql, sqlite
 from kinfold.tables.databases.address import POSTGRESQL, SQLITE, DatabaseAddress, TableName
@@ -149,7 +149,9 @@ def open_target(address: DatabaseAddress, *, force: bool) -> Iterator[TargetTabl
         raise PolicyError("the address of the new table has no table name", fix="add ?table=NAME to it")
     path, folder = Path(address.uri), None
     if address.system == SQLITE and not path.exists():
-        folder = _make_sibling_folder(path)
+        with report_failed_write(path):
+            folders.sweep_scratch(f".{path.name}-", path.parent, path.name)
+            folder = folders.make_scratch(f".{path.name}-", path.parent, path.name)
     temporary = replace(address, uri=str(folder / path.name)) if folder else address
     session: Session | None = None
     try:
@@ -162,14 +164,6 @@ def open_target(address: DatabaseAddress, *, force: bool) -> Iterator[TargetTabl
             session.close()
         if folder is not None:
             folders.remove_scratch(folder)
-
-
-def _make_sibling_folder(path: Path) -> Path:
-    try:
-        folders.sweep_scratch(f".{path.name}-", path.parent, path.name)
-        return folders.make_scratch(f".{path.name}-", path.parent, path.name)
-    except OSError as error:
-        raise PolicyError(f"cannot write '{path}': {error.strerror}", fix="choose another folder") from None
 
 
 class TargetTable:

@@ -394,7 +394,8 @@ def _has_long_decimals_sql(c: str, sql_type: str) -> str:
 def _infer_column(frame: Frame, name: str, rows: int, counts: Mapping[str, int], text_type: TextType) -> Column:
     """Decide what a column is from its counts; in a source with types text stays text."""
     sql_type, filled, is_typed = frame.sql_type(name), counts["filled"], frame.knows_type(name)
-    not_finite, order = counts.get("not_finite", 0), frame.category_order(frame.names.index(name))
+    not_finite = counts.get("not_finite", 0)
+    order = frame.orders[frame.names.index(name)] if frame.orders else None
     if sql_type == "VARCHAR":
         storage = Storage.TEXT if is_typed else _find_text_type(counts, filled, text_type.date_format)
         numbers = counts["numbers"]

@@ -118,10 +118,6 @@ class Frame:
         """Whether the source declares the type of a column: then text stays text, even if it looks like numbers."""
         return self.typed and name not in self.mixed
 
-    def category_order(self, place: int) -> CategoryOrder | None:
-        """Return the order of the categories of a column in the source, if there is one."""
-        return self.orders[place] if self.orders else None
-
     def sql_type(self, name: str) -> str:
         """Return the SQL type of a column."""
         return self.types[self.names.index(name)]
