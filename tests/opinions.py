@@ -145,7 +145,7 @@ def _terms(table: Table) -> Terms:
         models += [LDiversity(2, column.name, "entropy"), LDiversity(2, column.name, "recursive", C)]
         models += [AlphaK(0.5, column.name), PSensitive(2, column.name)]
         models += [TCloseness(0.5, column.name, column.distance, column.hierarchy)]  # type: ignore[arg-type]
-    return Terms(QUASI, confidential, (), (), tuple(models), table.joint)
+    return Terms(QUASI, confidential, (), (), tuple(models), joint=table.joint)
 
 
 def _written(model: Any) -> dict[str, Any]:
