@@ -21,6 +21,7 @@ from point_tables import any_points
 from reference import tclose as twin
 from reference.t_first_plain import t_first_plain
 
+GAUSSIAN = np.random.default_rng(0).normal(size=(500, 2))
 LEVELS = (0.02, 0.05, 0.13, 0.25, 0.4)
 
 
@@ -92,6 +93,15 @@ def test_k_first_gives_the_same_labels_as_its_twin_before_the_merge(start):
         column, t = column_for(seed, len(points)), LEVELS[seed % 5]
         labels = form_clusters(points, k, [Requirement.close(column, t)])
         assert labels.tolist() == twin.k_first(points, k, list(column), t).tolist()
+
+
+@pytest.mark.parametrize(("records", "seeds"), [(90, range(12)), (500, [0])])
+def test_k_first_from_trees_gives_the_labels_of_one_record_after_the_other(records, seeds):
+    for seed in seeds:
+        points, k = any_points(seed, most=records) if records < 500 else (Points.from_array(GAUSSIAN), 3)
+        required = Requirement.close(column_for(seed, len(points)), LEVELS[seed % 5])
+        plain = twin.k_first_in_whole_numbers(points, k, required.codes, LEVELS[seed % 5])
+        assert form_clusters(points, k, [required]).tolist() == plain.tolist()
 
 
 def test_k_first_with_two_columns_exchanges_until_neither_is_missed():

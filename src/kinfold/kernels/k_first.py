@@ -4,19 +4,37 @@
         y = the nearest remaining record;  y' = the member that y replaces best
         exchange them if that brings the cluster closer to the table
 
-With one distance over ordered values an exchange is judged by the distance, as in the paper; else by how much all
-promises together are missed.
+`complete` judges an exchange by how much all promises together are missed, and tries one record after the other.
 
-Paper: Soria-Comas et al. 2015, Algorithm 2 (GenerateCluster).   Cost: O(n + e(km + n)) for e exchanges and m values, or
-O(n log n + n k²) for other promises.   Ties: the nearest record of the lowest row; the member of the lowest row.
+`advance` is for one distance over ordered values, which is lowered as much as possible, as in the paper. The effect of
+an exchange depends on the value of the record alone. The work of a value v that joins k - 1 others, B(u) of which are
+at most u, is, with N(u) of the n records of the table at most u:
+
+    Σ_{u below v} |B(u)·n - k·N(u)| + Σ_{u from v on} |(B(u) + 1)·n - k·N(u)|
+
+From one value to the next it grows by |B·n - k·N| - |(B + 1)·n - k·N|, which rises with N: between two of the others it
+is convex, and least where k·N passes (B + 1/2)·n. So the values that lower the distance are at most k² spans, whose
+ends are found by halving. The next record is the nearest one that comes after the last exchange with a value in a
+span. The records are in one box tree for each stratum of the values: strata outside the spans are not searched.
+
+Paper: Soria-Comas et al. 2015, Algorithm 2 (GenerateCluster).   Cost of e exchanges: `advance` e (k² log m + the strata
+in the spans) for m values, `complete` O(n log n + n k²).
+Ties: the nearest record of the lowest row; the member of the lowest row.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from kinfold.kernels.compiling import Floats, Ints, Rows, entry, inner
-from kinfold.kernels.promises import Promises, example_promises, gather_codes, measure_miss, ordered_distance
+from kinfold.kernels import box_tree, clustering
+from kinfold.kernels.box_tree import NO_RECORD, Tree
+from kinfold.kernels.clustering import Run, take
+from kinfold.kernels.compiling import Floats, Int, Ints, Real, Rows, entry, inner, lean
+from kinfold.kernels.promises import Promises, example_promises, find_crossing, measure_miss, ordered_work
+from kinfold.kernels.queries import Query, find_farthest, find_nearest, locate, search_after, shrink_around
+from kinfold.kernels.records import to_centre, to_record
 
 
 @inner
@@ -57,39 +75,6 @@ def gather_nearest(distances: Floats, heap: Ints, k: int) -> Ints:
     return nearest
 
 
-@inner
-def count_table_records(p: Promises) -> float:
-    """Return the number of records of the table."""
-    return p.below[p.start[1] - 1]
-
-
-@inner
-def evaluate_values(p: Promises, members: Rows, work: Floats, place: Ints) -> None:
-    """Compute for each value the least work to the table after a record of that value replaces a member, and which one.
-
-    The class without the member has B(v); the record adds 1 from its own value on. So the work of a value is
-    Σ_{v below it} |B(v)·n - k·N(v)| + Σ_{v from it on} |(B(v)+1)·n - k·N(v)|: two running sums.
-    """
-    k, values, n = members.size, work.size, count_table_records(p)
-    work[:] = np.inf
-    for t in range(k):
-        gather_codes(p, 0, members, members[t], -1)
-        total = 0.0
-        at = 0
-        for v in range(values):
-            while at < k - 1 and p.codes_held[at] <= v:
-                at += 1
-            total += abs((at + 1) * n - k * p.below[v])
-        at = 0
-        for v in range(values):
-            if total < work[v]:
-                work[v] = total
-                place[v] = t
-            while at < k - 1 and p.codes_held[at] <= v:
-                at += 1
-            total += abs(at * n - k * p.below[v]) - abs((at + 1) * n - k * p.below[v])
-
-
 @entry(example_promises(), np.zeros(1, np.int64), np.zeros(1), np.zeros(1, np.int32))
 def complete(limits: Promises, rows: Ints, distances: Floats, members: Rows) -> None:
     """Choose the records of a cluster, from `rows` (ascending) and their distances to the seed, for any promises.
@@ -117,37 +102,195 @@ def complete(limits: Promises, rows: Ints, distances: Floats, members: Rows) -> 
             members.sort()
 
 
-@entry(example_promises(), np.zeros(1, np.int64), np.zeros(1), np.zeros(1, np.int32))
-def complete_ordered(limits: Promises, rows: Ints, distances: Floats, members: Rows) -> None:
-    """Choose what `complete` chooses, for one distance over ordered values, which is lowered as much as possible.
+class Exchange(NamedTuple):
+    """The cluster that is being formed, and the values that would bring it closer to the table."""
 
-    The effect of an exchange depends on the value of the record alone. So after each exchange one pass evaluates all
-    values, and the next record is the nearest one that lowers the distance: the same as trying one after the other.
-    """
-    k = members.size
-    nearest = gather_nearest(distances, np.arange(rows.size), k)
-    members[:] = np.sort(rows[nearest])
-    last = nearest[k - 1]
-    values = limits.start[1]
-    work, place = np.empty(values), np.empty(values, np.int64)
-    now = measure_miss(limits, members, -1, -1)
-    while now > 0.0:
-        total = (
-            ordered_distance(limits, 0, gather_codes(limits, 0, members, -1, -1))
-            * k
-            * count_table_records(limits)
-            * (values - 1)
-        )
-        evaluate_values(limits, members, work, place)
-        position = -1
-        for at in range(rows.size):
-            value = limits.codes[0, rows[at]]
-            brings = work[value] < round(total) and is_nearer(distances, last, at)
-            if brings and (position < 0 or is_nearer(distances, at, position)):
-                position = at
-        if position < 0:
+    members: Rows  # (k,) ascending
+    held: Ints  # (k,) their codes, ascending
+    others: Ints  # (k + 1,) 0, the codes of the members but one, and the last code of the table
+    before: Floats  # (k + 1,) work below each of the others, if the code comes later
+    after: Floats  # (k + 1,) work from each of the others on, if the code came earlier
+    span: Ints  # (k², 2) first and last code of each span, apart
+    low: Ints  # (strata,) lowest code of each
+    high: Ints  # (strata,)
+
+
+def make_exchange(k: int, low: Ints, high: Ints) -> Exchange:
+    """Return room for clusters of k records from strata with these codes."""
+    held, others, span = (np.zeros(shape, np.int64) for shape in (k, k + 1, (k * k, 2)))
+    return Exchange(np.zeros(k, np.int32), held, others, np.zeros(k + 1), np.zeros(k + 1), span, low, high)
+
+
+@lean
+def _sum_between(p: Promises, k: Int, level: Int, first: Int, past: Int) -> Real:
+    """Return the work of the codes from `first` to before `past`, at which a class of k has `level` records so far."""
+    area = p.area
+    turn = min(max(find_crossing(p, 0, k, level), first), past)
+    height = level * p.below[p.start[1] - 1]
+    less = height * (turn - first) - k * (area[turn] - area[first])
+    return less + k * (area[past] - area[turn]) - height * (past - turn)
+
+
+@lean
+def _leave_out(p: Promises, e: Exchange, t: Int) -> None:
+    """List the codes of all members but one, and sum the work between them."""
+    k, count, code = e.members.size, 1, p.codes[0, e.members[t]]
+    left_out = False
+    for i in range(k):
+        if e.held[i] == code and not left_out:
+            left_out = True
+            continue
+        e.others[count] = e.held[i]
+        count += 1
+    e.others[k] = p.start[1] - 1
+    e.before[0] = e.after[k] = 0.0
+    for i in range(k):
+        e.before[i + 1] = e.before[i] + _sum_between(p, k, i, e.others[i], e.others[i + 1])
+    for i in range(k - 1, -1, -1):
+        e.after[i] = e.after[i + 1] + _sum_between(p, k, i + 1, e.others[i], e.others[i + 1])
+
+
+@lean
+def _measure_work(p: Promises, e: Exchange, level: Int, code: Int) -> Real:
+    """Return the work of the others and this code, which `level` of them come before."""
+    k = e.members.size
+    below = e.before[level] + _sum_between(p, k, level, e.others[level], code)
+    return below + _sum_between(p, k, level + 1, code, e.others[level + 1]) + e.after[level + 1]
+
+
+@lean
+def _halve_to(p: Promises, e: Exchange, level: Int, inside: Int, outside: Int, limit: Real) -> Int:
+    """Return the last code from `inside` towards `outside` whose work is below the limit."""
+    while abs(outside - inside) > 1:
+        middle = (inside + outside) // 2
+        if _measure_work(p, e, level, middle) < limit:
+            inside = middle
+        else:
+            outside = middle
+    return inside
+
+
+@lean
+def _find_least(p: Promises, k: Int, level: Int, low: Int, high: Int) -> Int:
+    """Return the code of least work from low to high, where `level` of the k - 1 others are below all but the first."""
+    n = p.below[p.start[1] - 1]
+    while low < high:
+        middle = (low + high) // 2
+        if 2.0 * k * p.below[middle] >= (2 * level + 1) * n:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@lean
+def _add_span(span: Ints, count: Int, first: Int, last: Int) -> Int:
+    """Add a span, joined with those it touches; return the number of spans."""
+    kept = 0
+    for i in range(count):
+        if span[i, 1] < first - 1 or span[i, 0] > last + 1:
+            span[kept, 0], span[kept, 1] = span[i, 0], span[i, 1]
+            kept += 1
+        else:
+            first, last = min(first, span[i, 0]), max(last, span[i, 1])
+    span[kept, 0], span[kept, 1] = first, last
+    return kept + 1
+
+
+@lean
+def _find_spans(p: Promises, e: Exchange, limit: Real) -> Int:
+    """Find the codes that lower the work of the cluster below the limit, in some member's place; return how many."""
+    k, count = e.members.size, 0
+    for t in range(k):
+        _leave_out(p, e, t)
+        for level in range(k):
+            low, high = e.others[level], e.others[level + 1]
+            least = _find_least(p, k, level, low, high)
+            if _measure_work(p, e, level, least) < limit:
+                first = _halve_to(p, e, level, least, low - 1, limit)
+                count = _add_span(e.span, count, first, _halve_to(p, e, level, least, high + 1, limit))
+    return count
+
+
+@lean
+def _find_place(p: Promises, e: Exchange, code: Int) -> Int:
+    """Return the member that a record with this code replaces best."""
+    place, best = 0, np.inf
+    for t in range(e.members.size):
+        _leave_out(p, e, t)
+        level = 0
+        while level + 1 < e.members.size and e.others[level + 1] <= code:
+            level += 1
+        work = _measure_work(p, e, level, code)
+        if work < best:
+            place, best = t, work
+    return place
+
+
+@lean
+def _put(members: Rows, place: Int, record: Int) -> None:
+    """Put a record in the place of a member, and keep the members in order."""
+    while place > 0 and members[place - 1] > record:
+        members[place] = members[place - 1]
+        place -= 1
+    while place + 1 < members.size and members[place + 1] < record:
+        members[place] = members[place + 1]
+        place += 1
+    members[place] = record
+
+
+@lean
+def _find_next(
+    tree: Tree, query: Query, p: Promises, e: Exchange, spans: Int, last: Real, record: Int
+) -> tuple[Real, Int]:
+    """Return the nearest record in the spans that comes after this distance and record, and its distance."""
+    best, first = np.inf, np.int64(NO_RECORD)
+    for s in range(e.low.size):
+        for i in range(spans):
+            if e.span[i, 0] <= e.high[s] and e.low[s] <= e.span[i, 1]:
+                best, first = search_after(tree, query, s, p.codes[0], e.span[:spans], (last, record), (best, first))
+                break
+    return best, first
+
+
+@lean
+def _form(tree: Tree, run: Run, p: Promises, e: Exchange) -> None:
+    """Choose the records of the cluster around the place, and take them."""
+    query, k = run.query, e.members.size
+    request = query.request[0]
+    request.count, request.wanted = 0, k
+    for s in range(e.low.size):
+        find_nearest(tree, run.folded, query, s)
+    for t in range(k):
+        e.members[t] = query.nearest[t].record
+        _put(e.members[: t + 1], t, query.nearest[t].record)
+    last, record = query.nearest[k - 1].distance, np.int64(query.nearest[k - 1].record)
+    while measure_miss(p, e.members, -1, -1) > 0.0:
+        for t in range(k):
+            e.held[t] = p.codes_held[t]  # gathered just now
+        spans = _find_spans(p, e, ordered_work(p, 0, k))
+        last, record = _find_next(tree, query, p, e, spans, last, record)
+        if record == NO_RECORD:
             break
-        members[place[limits.codes[0, rows[position]]]] = rows[position]
-        members.sort()
-        last = position
-        now = measure_miss(limits, members, -1, -1)
+        _put(e.members, _find_place(p, e, p.codes[0, record]), record)
+    for t in range(k):
+        locate(tree, run.folded, query, t, e.members[t])
+    take(tree, run, k)
+    shrink_around(tree, query, k)
+
+
+@entry(
+    clustering.example_run(), box_tree.example_tree(), example_promises(),
+    make_exchange(1, np.zeros(1, np.int64), np.zeros(1, np.int64)), 1,
+)  # fmt: skip
+def advance(run: Run, tree: Tree, p: Promises, e: Exchange, clusters: Int) -> None:
+    """Form at most this many clusters, while there are records for two of them and the trees are worth it."""
+    state = run.state[0]
+    for _ in range(clusters):
+        if state.records < 2 * state.k or state.points < state.enough:
+            return
+        if state.label % 2 == 0:
+            to_centre(state.records, run.m.scales, run.centroid, run.query.place)
+        to_record(run.m, run.query.place, find_farthest(tree, run.query))
+        _form(tree, run, p, e)
+        state.label += 1

@@ -101,10 +101,18 @@ def gather_codes(p: Promises, row: int, members: Rows, leaving: int, arriving: i
 @lean
 def ordered_distance(p: Promises, row: int, size: int) -> float:
     """Return the earth mover's distance of the gathered codes over ordered values."""
-    first, area = p.start[row], p.start[row] + row
+    first = p.start[row]
     values = p.start[row + 1] - first
     if values < 2:
         return 0.0
+    return ordered_work(p, row, size) / (size * p.below[first + values - 1] * (values - 1))
+
+
+@lean
+def ordered_work(p: Promises, row: int, size: int) -> float:
+    """Return the distance times the sizes of the class and the table and the steps of the values: a whole number."""
+    first, area = p.start[row], p.start[row] + row
+    values = p.start[row + 1] - first
     held = p.codes_held
     records = p.below[first + values - 1]
     work = size * p.area[area + held[0]]
@@ -119,7 +127,7 @@ def ordered_distance(p: Promises, row: int, size: int) -> float:
         low, middle, high = p.area[area + here], p.area[area + turn], p.area[area + until]
         work += level * (turn - here) - size * (middle - low)
         work += size * (high - middle) - level * (until - turn)
-    return work / (size * records * (values - 1))
+    return work
 
 
 @lean

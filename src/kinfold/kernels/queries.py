@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kinfold.kernels.box_tree import FAN, NO_RECORD, Tree, find_slot, remove_record, shrink
-from kinfold.kernels.compiling import Flag, Floats, Int, Real, inlined, lean
+from kinfold.kernels.compiling import Flag, Floats, Int, Ints, Real, Rows, inlined, lean
 from kinfold.kernels.records import Folded, Place
 
 _STACK_SIZE = 128  # room on the stack: seven more nodes for each level, of which 2³¹ records have at most nine
@@ -335,6 +335,52 @@ def update_farthest(tree: Tree, leaf: Int, query: Query, best: Real, farthest: I
         if distance > best or (distance == best and tree.held[leaf, i].record < farthest):
             best, farthest = distance, tree.held[leaf, i].record
     return best, farthest
+
+
+@lean
+def search_after(
+    tree: Tree, query: Query, s: Int, code: Rows, span: Ints, last: tuple[Real, Int], best: tuple[Real, Int]
+) -> tuple[Real, Int]:
+    """Return the first record of tree s after `last` whose code is in a span, or `best` if that comes before it.
+
+    Both are a distance and a record.
+    """
+    blocks, stack, bound, at_lowest = tree.child.size, query.stack, query.bound, 2 * query.place.codes.size
+    least, first = best
+    top = _start_at_root(tree, query, s, 0.0)
+    while top > 0:
+        top -= 1
+        node = stack[top].node
+        if stack[top].bound > least or (stack[top].bound == least and stack[top].lowest > first):
+            continue
+        if node >= blocks:
+            leaf = node - blocks
+            distances(tree, leaf, query.place, query.distance)
+            for i in range(tree.size[leaf]):
+                distance, record = query.distance[i], np.int64(tree.held[leaf, i].record)
+                if distance > least or (distance == least and record > first):
+                    continue
+                after = distance > last[0] or (distance == last[0] and record > last[1])
+                if after and _is_within(span, code[record]):
+                    least, first = distance, record
+            continue
+        _least(tree, node, query.place, bound)
+        base = top
+        for t in range(FAN):
+            record = np.int64(tree.codes[node, at_lowest, t])
+            if record != NO_RECORD and (bound[t] < least or (bound[t] == least and record < first)):
+                stack[top].bound = bound[t]
+                top = _push(stack, base, top, tree.child[node] + t, record, -1.0)
+    return least, first
+
+
+@inlined
+def _is_within(span: Ints, code: Int) -> Flag:
+    """Whether a code is in one of the spans."""
+    within = False
+    for i in range(span.shape[0]):
+        within |= span[i, 0] <= code <= span[i, 1]
+    return within
 
 
 @lean

@@ -85,18 +85,18 @@ def start_folded_run(points: Points, k: int) -> Run:
     return run._replace(folded=folded._replace(start=start, head=head))
 
 
-def start_unfolded_run(points: Points) -> Run:
+def start_unfolded_run(points: Points, k: int = 1) -> Run:
     """Return a run before its first cluster, with every record a point of its own."""
-    run = start_query_run(points)
+    run = start_query_run(points, k)
     run.state[0].points = kernels.load("clustering").fill(run.m, run.folded, run.centroid, np.empty(0, np.int32))
     return run
 
 
-def start_query_run(points: Points) -> Run:
+def start_query_run(points: Points, k: int = 1) -> Run:
     """Return a run that only answers queries and forms no cluster, with every record a point of its own."""
     clustering = kernels.load("clustering")
     unfolded = clustering.make_unfolded(np.ones(len(points), np.int64))
-    run: Run = clustering.start_run(to_kernel_records(points), unfolded, 1, MAX_LEAF_POINTS)
+    run: Run = clustering.start_run(to_kernel_records(points), unfolded, k, MAX_LEAF_POINTS)
     return run
 
 

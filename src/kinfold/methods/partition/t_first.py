@@ -207,10 +207,7 @@ def form_by_shares(points: Points, kind: NDArray[np.int32], size: int, progress:
     quotas = Quotas.from_kinds(kind, size)
     rows = [np.flatnonzero(kind == v) for v in range(len(quotas.always))]
     kernel = kernels.load("t_first")
-    run = start_unfolded_run(points)
-    run.state[0].k = int(quotas.always.max()) + 1
-    query = kernels.load("queries").make_query(run.query.place, int(run.state[0].k), len(run.query.distance))
-    run = run._replace(query=query)
+    run = start_unfolded_run(points, int(quotas.always.max()) + 1)
     shares = kernel.Portions(quotas.always, quotas.remainder.copy(), np.array([quotas.classes]), np.zeros(len(rows)))
 
     def advance(trees: Tree, count: int) -> None:
