@@ -55,9 +55,11 @@ def is_compiling() -> bool:
 
 def is_ready(name: str) -> bool:
     """Whether a module can be loaded without compiling."""
+    if name not in MODULES or f"{__name__}.{name}" in sys.modules:
+        return True
     from numba import config
 
-    if name not in MODULES or f"{__name__}.{name}" in sys.modules or config.DISABLE_JIT:  # type: ignore[attr-defined]
+    if config.DISABLE_JIT:  # type: ignore[attr-defined]
         return True
     return any(machine_code().glob(f"{name}.*.nbi"))
 
