@@ -27,7 +27,7 @@ BUDGET = {
     "measures/formulas": (17, 3_240),
     "methods": (19, 4_560),
     "methods/blocks": (5, 1_340),
-    "methods/generalize": (14, 3_690),
+    "methods/generalize": (15, 3_810),
     "methods/partition": (15, 3_630),
     "models": (12, 1_790),
     "papers": (8, 2_350),

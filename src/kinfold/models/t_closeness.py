@@ -248,9 +248,13 @@ class TCloseness:
         """Return the criterion that a search uses; `values` are the sorted distinct values."""
         if self.distance == "ordered":
             return ClassCriterion("ordered", self.t)
+        return ClassCriterion("nested", self.t, paths=self.list_labels(values))
+
+    def list_labels(self, values: NDArray[Any]) -> NDArray[np.int32]:
+        """Return the labels of the sorted distinct values at each level; one level if there is no hierarchy."""
         if self.hierarchy is None:
-            return ClassCriterion("nested", self.t, paths=np.arange(len(values))[:, None])
-        return ClassCriterion("nested", self.t, paths=number_labels(self.hierarchy, values, self.column))
+            return np.arange(len(values), dtype=np.int32)[:, None]
+        return number_labels(self.hierarchy, values, self.column)
 
     def failing(self, tally: Tally) -> Mask:
         """Mark the classes with a distance above t."""

@@ -139,7 +139,7 @@ def _score_every_set(codes: Ints, single: Flags, weight: Ints, counts: Ints, par
         unique[chosen, known] = size[number] == 1
         minimal = np.flatnonzero(unique[chosen] & single & ~unique[[chosen ^ 1 << j for j in inside]].any(axis=0))
         counts[len(inside)] += len(minimal)
-        parts[np.ix_(minimal, [*inside, columns])] += weight[len(inside)]
+        parts[minimal[:, None], [*inside, columns]] += weight[len(inside)]
 
 
 def _match_probability(score: Ints, pairs: int, columns: int, dis: float) -> Floats:

@@ -32,6 +32,7 @@ Mask: TypeAlias = NDArray[np.bool_]
 Levels: TypeAlias = tuple[int, ...]
 
 MAX_ROWS_WITHOUT_KERNEL = 3000  # numpy is as fast as a kernel up to here, and needs no compilation
+MAX_DENSE_CELLS = 200_000  # of a spread: above, most cells of classes and values are empty
 CELLS_PER_CHUNK = 1_000_000  # of a spread; limits the memory of intermediate arrays
 MAX_KEY_SPACE = 2**62  # distinct tuples that fit into one 64-bit key
 
@@ -98,10 +99,15 @@ class Domain:
     def __len__(self) -> int:
         return len(self.codes)
 
-    @property
+    @cached_property
     def records(self) -> int:
         """The number of records."""
         return self.tally.records
+
+    @property
+    def compiled(self) -> bool:
+        """Whether views are rolled up by a kernel."""
+        return len(self) > MAX_ROWS_WITHOUT_KERNEL
 
     @property
     def heights(self) -> Levels:
@@ -120,8 +126,11 @@ class Domain:
         into, classes = self._classify(rows, levels)
         first, sizes, spreads = rows, tally.sizes, tally.spreads
         if classes < len(rows):  # else nothing is copied
-            first, sizes = _gather_classes(into, rows, tally.sizes, classes)
-            spreads = {name: merge_spread(spread, into, classes) for name, spread in tally.spreads.items()}
+            first, sizes = _gather_classes(into, rows, tally.sizes, classes, compiled=self.compiled)
+            spreads = {
+                name: merge_spread(spread, into, classes, compiled=self.compiled)
+                for name, spread in tally.spreads.items()
+            }
         at = tuple(int(level) for level in levels)
         people = self.population.count(self, first, at) if self.population else None
         return View(at, first, Tally(self._list_keys(first, at) if self.keyed else {}, sizes, spreads, people=people))
@@ -169,23 +178,26 @@ class Domain:
         widths = [width[level] for width, level in zip(self.widths, levels, strict=True)]
         into, classes = np.zeros(len(rows), np.int64), 1
         for factor, space in _key_factors(widths):
-            if len(rows) <= MAX_ROWS_WITHOUT_KERNEL:
+            if not self.compiled:
                 used = np.flatnonzero(factor)
                 keys = (labels[start[used] + self.codes[rows][:, used]].astype(np.int64) * factor[used]).sum(axis=1)
             else:
                 keys = kernels.load("rollup").keys(self.codes, rows, labels, start, factor)
-            part, parts = number_keys(keys, space)
-            into, classes = (part, parts) if classes == 1 else number_keys(into * parts + part, classes * parts)
+            part, parts = number_keys(keys, space, compiled=self.compiled)
+            if classes == 1:
+                into, classes = part, parts
+            else:
+                into, classes = number_keys(into * parts + part, classes * parts, compiled=self.compiled)
         return into, classes
 
 
-def number_keys(keys: Ints, space: int) -> tuple[Ints, int]:
+def number_keys(keys: Ints, space: int, *, compiled: bool = False) -> tuple[Ints, int]:
     """Number the distinct keys, all below `space`, in order of first appearance; return labels and their number.
 
     >>> number_keys(np.array([7, 3, 7]), 8)[0].tolist()
     [0, 1, 0]
     """
-    if len(keys) <= MAX_ROWS_WITHOUT_KERNEL:
+    if not compiled and len(keys) <= MAX_ROWS_WITHOUT_KERNEL:
         _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
         rank = np.empty(len(first), np.int64)
         rank[np.argsort(first)] = np.arange(len(first))
@@ -194,9 +206,15 @@ def number_keys(keys: Ints, space: int) -> tuple[Ints, int]:
     return into, int(kernels.load("rollup").number(keys, space, into))
 
 
-def merge_spread(spread: Spread, into: Ints, classes: int) -> Spread:
+def merge_spread(spread: Spread, into: Ints, classes: int, *, compiled: bool = False) -> Spread:
     """Return the spread after merging class i into class `into[i]`, sorted by class and code."""
     width = max(len(spread.values), 1)
+    if compiled and classes * width <= MAX_DENSE_CELLS:
+        group, code, count = (np.empty(len(spread.group), np.int64) for _ in range(3))
+        cells = kernels.load("rollup").merge_cells(
+            spread.group, spread.code, spread.count, into, np.zeros((classes, width), np.int64), group, code, count
+        )
+        return Spread(group[:cells], code[:cells], count[:cells], spread.values)
     if classes * width <= 8 * len(spread.group):
         total = np.zeros(classes * width, np.int64)
         for start in range(0, len(spread.group), CELLS_PER_CHUNK):
@@ -212,8 +230,8 @@ def merge_spread(spread: Spread, into: Ints, classes: int) -> Spread:
     return Spread(group, cell, count, spread.values)
 
 
-def _gather_classes(into: Ints, rows: Ints, sizes: Ints, classes: int) -> tuple[Ints, Ints]:
-    if len(rows) <= MAX_ROWS_WITHOUT_KERNEL:
+def _gather_classes(into: Ints, rows: Ints, sizes: Ints, classes: int, *, compiled: bool) -> tuple[Ints, Ints]:
+    if not compiled:
         first = np.full(classes, -1, np.int64)
         first[into[::-1]] = rows[::-1]
         return first, np.bincount(into, sizes, classes).astype(np.int64)

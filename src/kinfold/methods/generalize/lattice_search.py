@@ -8,7 +8,8 @@ levels plus the extra loss of the suppressed records. For every node X below a n
 
 because absorbing models suppress at least the same records in X, and each of them costs more there. A node that does
 not hold has an infinite cut: no node below it holds. With TS = 0 this is true for every monotone model, with TS > 0
-only for absorbing models; other models give no cut. Records that are starred only to fill the starred class count
+only for absorbing models. t-closeness does not absorb, but each class of Y must lose some records in every X
+(`closeness`); other models give no cut. Records that are starred only to fill the starred class count
 towards TS and the loss, but not towards the cut.
 
 A node X is excluded once plain(X) + cut(Y) exceeds the best loss for some Y above it. A high Y excludes many nodes.
@@ -45,6 +46,7 @@ from typing import Any
 
 import numpy as np
 
+from kinfold.methods.generalize.closeness import Closeness
 from kinfold.methods.generalize.domain import Domain, Floats, Levels, Mask, View
 from kinfold.methods.generalize.levels import (
     CellLoss,
@@ -55,12 +57,13 @@ from kinfold.methods.generalize.levels import (
     make_loss,
     mark_failing,
     mark_outliers,
+    required_k,
     suppression_limit,
 )
-from kinfold.models import Model, to_class_models
+from kinfold.models import Model, TableModel, to_class_models
 from kinfold.progress import Progress
 
-MAX_KEPT_VIEWS = 128  # roll-ups that later nodes start from; not tuned
+MAX_KEPT_VIEWS = 4096  # roll-ups that later nodes start from
 MAX_KEPT_ROWS = 4_000_000  # over all views
 LOSS_TOLERANCE = 1e-12  # losses closer than this are equal
 
@@ -108,11 +111,14 @@ class Nodes:
         self.max_suppressed = suppression_limit(suppression, domain.records)
         self.loss: Loss = make_loss(domain, objective, weights)
         self._prec = CellLoss.from_objective(domain, "prec", weights)
+        self._k = required_k(models)
         self._absorbing: list[Model] = [model for model in models if model.absorbing]
         self.prunes = all(
             model.monotone if self.max_suppressed == 0 else model.absorbing and not starred for model in models
         )
-        self.cuts = self.prunes or bool(self._absorbing)  # otherwise a node gives no bound on others
+        others = [model for model in models if not model.absorbing or isinstance(model, TableModel)]
+        self._closeness = Closeness.from_models(others, domain.tally)
+        self.cuts = self.prunes or bool(self._absorbing) or self._closeness is not None  # else no bound on other nodes
         self.evaluated: dict[Levels, Node] = {}
         self._views = _ViewCache(domain)
 
@@ -128,52 +134,68 @@ class Nodes:
         return np.asarray(suppressed[self.domain.classes(levels)], np.bool_)
 
     def _mark_outliers(self, view: View) -> Mask:
-        return mark_outliers(self.models, view.tally, starred=self._starred)
+        return mark_outliers(self.models, view.tally, starred=self._starred, closeness=self._closeness)
 
     def _evaluate(self, levels: Levels) -> Node:
         view = self._views.at(levels)
         suppressed = self._mark_outliers(view)
-        count = int(view.tally.sizes[suppressed].sum())
+        lost = np.where(suppressed, view.tally.sizes, 0)
+        count = int(lost.sum())
         holds = self._allows(count)
         plain = self.loss.plain(view)
-        extra = self.loss.suppressing(view, suppressed) if holds else math.inf
+        extra = self.loss.suppressing(view, lost) if holds else math.inf
         prec = (1.0 - self._prec.plain(view)) * (1.0 - count / self.domain.records)
         cut = extra if self.prunes else self._cut(view)
         return Node(levels, len(view), count, holds, plain + extra, prec, plain, cut)
 
     def _cut(self, view: View) -> float:
-        if not self._absorbing:
-            return 0.0
-        failing = mark_failing(self._absorbing, view.tally)
-        allowed = self._allows(int(view.tally.sizes[failing].sum()))
-        return self.loss.suppressing(view, failing) if allowed else math.inf
+        sizes, lost = view.tally.sizes, np.zeros(len(view), np.int64)
+        if self._closeness is not None and self.max_suppressed < self.domain.records:
+            lost = self._closeness.find_losses(view.tally, self.max_suppressed)
+            lost = np.where(sizes - lost < self._k, sizes, lost)  # fewer are no class
+        lost = np.where(mark_failing(self._absorbing, view.tally), sizes, lost)
+        return self.loss.suppressing(view, lost) if self._allows(int(lost.sum())) else math.inf
 
     def _allows(self, suppressed: int) -> bool:
         return suppressed <= self.max_suppressed and suppressed < self.domain.records
 
 
 class _ViewCache:
-    """The views of the last nodes; new views are rolled up from them."""
+    """The views of the last nodes; new views are rolled up from them. The bottom is always kept, at place 0."""
 
     def __init__(self, domain: Domain) -> None:
         self._domain = domain
         self._kept: list[View] = [domain.bottom]
-        self._levels = np.zeros((MAX_KEPT_VIEWS, len(domain.names)), np.int64)
+        self._levels = np.zeros((len(domain.names), MAX_KEPT_VIEWS), np.int16)
         self._sizes = np.full(MAX_KEPT_VIEWS, len(domain), np.int64)
-        self._capacity = max(min(MAX_KEPT_VIEWS, MAX_KEPT_ROWS // max(len(domain), 1)), 2)
-        self._next = 1
+        self._rows = 0  # of all kept views but the bottom
+        self._next = self._oldest = 1
 
     def at(self, levels: Levels) -> View:
-        """Return the view at these levels, rolled up from the smallest view below; the bottom is always kept."""
+        """Return the view at these levels, rolled up from the smallest view below."""
         count = len(self._kept)
-        below = (self._levels[:count] <= np.asarray(levels)).all(axis=1)
+        below = (self._levels[:, :count] <= np.asarray(levels, np.int16)[:, None]).all(axis=0)
         nearest = int(np.argmin(np.where(below, self._sizes[:count], len(self._domain) + 1)))
         view = self._domain.roll_up(levels, self._kept[nearest])
-        place = self._next
-        self._kept[place : place + 1] = [view]
-        self._levels[place], self._sizes[place] = view.levels, len(view)
-        self._next = place + 1 if place + 1 < self._capacity else 1
+        while self._rows > 0 and (self._rows + len(view) > MAX_KEPT_ROWS or self._is_full()):
+            self._forget_oldest()
+        self._kept[self._next : self._next + 1] = [view]
+        self._levels[:, self._next], self._sizes[self._next] = view.levels, len(view)
+        self._rows += len(view)
+        self._next = self._following(self._next)
         return view
+
+    def _is_full(self) -> bool:
+        return self._next == self._oldest
+
+    def _forget_oldest(self) -> None:
+        self._rows -= len(self._kept[self._oldest])
+        self._kept[self._oldest] = self._kept[0]
+        self._levels[:, self._oldest], self._sizes[self._oldest] = 0, len(self._domain)
+        self._oldest = self._following(self._oldest)
+
+    def _following(self, place: int) -> int:
+        return place + 1 if place + 1 < MAX_KEPT_VIEWS else 1
 
 
 class LatticeSearch(ABC):

@@ -40,6 +40,7 @@ from numpy.typing import NDArray
 from kinfold import kernels
 from kinfold.errors import PolicyError, Unreachable
 from kinfold.hierarchies import TOP, Hierarchy
+from kinfold.methods.generalize.closeness import Closeness
 from kinfold.methods.generalize.domain import MAX_ROWS_WITHOUT_KERNEL, Domain, Floats, Levels, Mask, View, number_keys
 from kinfold.models import KAnonymity, Model, TableModel
 from kinfold.tables.tally import Ints, Tally, Values
@@ -96,16 +97,17 @@ class CellLoss:
         """Return the loss if nothing is suppressed."""
         return float(sum(step[level] for step, level in zip(self.steps, view.levels, strict=True)))
 
-    def suppressing(self, view: View, suppressed: Mask) -> float:
-        """Return the extra loss of suppressing the marked classes: 1 minus the loss of their cells."""
-        share = view.tally.sizes[suppressed].sum() / self.domain.records
+    def suppressing(self, view: View, suppressed: Ints) -> float:
+        """Return the extra loss of suppressing so many records of each class: 1 minus the loss of their cells."""
+        share = suppressed.sum() / self.domain.records
         few = 2 * int(np.count_nonzero(suppressed)) < len(suppressed)
-        loss = self._class_loss(view, np.flatnonzero(suppressed if few else ~suppressed))
+        loss = self._class_loss(view, suppressed if few else view.tally.sizes - suppressed)
         return float(share - (loss if few else self.plain(view) - loss))
 
-    def _class_loss(self, view: View, classes: NDArray[np.intp]) -> float:
-        rows, sizes = view.rows[classes], view.tally.sizes[classes]
-        if len(classes) > MAX_ROWS_WITHOUT_KERNEL:
+    def _class_loss(self, view: View, records: Ints) -> float:
+        classes = np.flatnonzero(records)
+        rows, sizes = view.rows[classes], records[classes]
+        if len(self.domain) > MAX_ROWS_WITHOUT_KERNEL:
             flat, starts = self._flat
             start = np.array([first[level] for first, level in zip(starts, view.levels, strict=True)])
             total = kernels.load("rollup").weigh(self.domain.codes, rows, sizes, flat, start)
@@ -144,10 +146,10 @@ class ClassLoss:
         """Return the loss if nothing is suppressed."""
         return float((view.tally.sizes.astype(np.float64) ** 2).sum()) / self.domain.records**2
 
-    def suppressing(self, view: View, suppressed: Mask) -> float:
-        """Return the extra loss of suppressing the marked classes: n minus the class size for each record."""
-        sizes = view.tally.sizes[suppressed].astype(np.float64)
-        return float((sizes * (self.domain.records - sizes)).sum()) / self.domain.records**2
+    def suppressing(self, view: View, suppressed: Ints) -> float:
+        """Return the extra loss of suppressing so many records of each class: n minus the class size for each."""
+        sizes = view.tally.sizes.astype(np.float64)
+        return float((suppressed * (self.domain.records - sizes)).sum()) / self.domain.records**2
 
 
 Loss = CellLoss | ClassLoss
@@ -200,14 +202,17 @@ def mark_failing(models: Models, tally: Tally) -> Mask:
     return marked
 
 
-def mark_outliers(models: Models, tally: Tally, *, starred: bool = False) -> Mask:
+def mark_outliers(models: Models, tally: Tally, *, starred: bool = False, closeness: Closeness | None = None) -> Mask:
     """Mark the classes to suppress so that the others keep every promise.
 
     If suppressed records are starred, they form one class of the release, which must keep every promise too.
+    `closeness` stands for the promises that do not absorb: the same classes, marked faster.
     """
     if starred:
         return complete_starred_class(models, tally, mark_failing(models, tally))
     suppressed = mark_failing([model for model in models if model.absorbing], tally)
+    if closeness is not None:
+        return closeness.mark(tally, suppressed)
     others = [model for model in models if not model.absorbing or isinstance(model, TableModel)]
     while others and not suppressed.all():
         kept = np.flatnonzero(~suppressed)
