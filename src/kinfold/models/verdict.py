@@ -103,8 +103,9 @@ class Verdict(Displayable):
 
     def add_statement_notes(self, promises: Iterable[str]) -> Verdict:
         """Add a note for each promise about the population, which cannot be checked from the file."""
-        what = "cannot be checked from the file, because it has no people of the population; it is a statement of the"
-        return replace(self, notes=(*self.notes, *(f"'{each}' {what} data holder" for each in promises)))
+        why = "it has no people or weights of the population; it is a statement of the data holder"
+        notes = (f"'{each}' cannot be checked from the file, because {why}" for each in promises)
+        return replace(self, notes=(*self.notes, *notes))
 
     def require_columns(self) -> Verdict:
         """Return the verdict if the table has the expected columns, else raise an error."""
