@@ -37,7 +37,7 @@ BUDGET = {
     "release": (10, 2_350),
     "release/report": (9, 1_990),
     "studio": (18, 3_900),
-    "tables": (16, 3_270),
+    "tables": (16, 3_290),
     "tables/databases": (6, 1_030),
     "tables/duckdb": (8, 2_320),
     "tables/readers": (11, 2_420),

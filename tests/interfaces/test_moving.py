@@ -12,6 +12,7 @@ import pytest
 from pyarrow import csv
 
 from command import run
+from kinfold.convert.sdc_micro import read_sdc_micro
 from kinfold.demo import make_patients
 from other_tools import MU_ANT, REPORT, SCRIPT
 
@@ -124,6 +125,24 @@ sdc <- addNoise(sdc, noise = 20, method = "ROMM", variables = "charge")
         options = (*options, "--set", f"columns.{key}.missing=separate")
     run("anonymize", table(tmp_path), *options).ok()
     assert run("verify", tmp_path / "out/public").code == 0
+
+
+@pytest.mark.parametrize(
+    ("weights", "calls", "risk", "told"),
+    [
+        (', weightVar = "w"', ["0.02", "0.1"], 0.02, "holds for every record"),
+        ("", ["0.02"], None, "without weights a risk of at most 0.02 is k = 1 / 0.02"),
+        (', weightVar = "w"', ["limit"], None, "its threshold is not a number"),
+    ],
+)
+def test_a_threshold_on_the_risk_becomes_a_promise(
+    weights: str, calls: list[str], risk: float | None, told: str
+) -> None:
+    script = f'sdc <- createSdcObj(dat, keyVars = c("age", "sex"){weights})\n'
+    script += "".join(f'sdc <- localSupp(sdc, threshold = {call}, keyVar = "age")\n' for call in calls)
+    read = read_sdc_micro(script, "protect.R")
+    assert read.sections["privacy"].get("individual_risk") == risk
+    assert told in " ".join(read.notes)
 
 
 @pytest.mark.parametrize(

@@ -36,8 +36,9 @@ MODELS: dict[str, dict[str, Any]] = {
     "combinations": {"combinations": {"size": 1, "confidence": 0.9}},
     "population": {"population": {"size": 500, "k": 9, "alpha": 0.2}},
 }
+WEIGHTS = {"weighted": {"weighted": True}, "risk": {"individual_risk": 0.15}}
 HOUSEHOLDS = {"household": {"household": "hid"}, "household_k": {"household": "hid", "household_k": 2}}
-OPTIONS = {**MODELS, "unit": {"unit": "pid"}, "joint": {"joint": True}, **HOUSEHOLDS}
+OPTIONS = {**MODELS, **WEIGHTS, "unit": {"unit": "pid"}, "joint": {"joint": True}, **HOUSEHOLDS}
 KINDS = {"ill": "equal", "wage": "ordered"}
 PARTITIONERS = [name for name in methods() if not generalizes(name) and not get_needs(name)]
 GENERALIZERS = [name for name in methods() if generalizes(name)]
@@ -45,13 +46,16 @@ BY_RECORD = ["local-suppression", "mingen-cell"]  # which merge classes for peop
 PAIRS = [pair for pair in combinations(OPTIONS, 2) if not {*OPTIONS[pair[0]]} & {*OPTIONS[pair[1]]}]
 REFUSED = [pair for pair in PAIRS if {*pair} & {*HOUSEHOLDS} and {*pair} & {"average", "share"}]
 OF_ROWS = {"combinations": {"unit", "joint", *HOUSEHOLDS}, "population": {"unit", *HOUSEHOLDS}}
+OF_ROWS |= {name: {"unit", "joint", "combinations"} for name in WEIGHTS}
 CONFLICTS = [pair for pair in PAIRS for name, others in OF_ROWS.items() if name in pair and others & {*pair}]
 EVERY = (
     [(name,) for name in OPTIONS]
     + [pair for pair in PAIRS if pair not in [*REFUSED, *CONFLICTS]]
     + [("unit", "joint", name) for name in MODELS if name not in OF_ROWS]
+    + [("weighted", "t", name) for name in ("distinct", "entropy", "recursive", "beta")]
 )
 PEOPLE = {"unit", "joint"}
+BEYOND_ROWS = {*PEOPLE, *WEIGHTS}
 
 
 EVENTS = {"events_known", "days_known"}  # tried with every other option in test_known_events
@@ -69,9 +73,8 @@ def visits(seed: int, n: int = 72) -> pd.DataFrame:
     ill = np.where(again, np.array(["flu", "hiv"])[person % 2], chance.choice(["flu", "hiv", "cold"], n))
     home = person // 3
     age, town = chance.integers(20, 60, n), chance.choice(["a", "b"], n)[home]
-    return pd.DataFrame(
-        {"pid": person, "hid": home, "age": age, "town": town, "ill": ill, "wage": chance.integers(1, 3, n)}
-    )
+    table = {"pid": person, "hid": home, "age": age, "town": town, "ill": ill, "wage": chance.integers(1, 3, n)}
+    return pd.DataFrame(table | {"w": chance.choice([1.0, 2.5, 9.0], n)})
 
 
 def policy(asked: dict[str, Any], method: str) -> dict[str, Any]:
@@ -82,7 +85,11 @@ def policy(asked: dict[str, Any], method: str) -> dict[str, Any]:
         "age": {"role": "quasi", **age},
         "town": {"role": "quasi"},
     }
-    columns |= {"ill": {"role": "confidential"}, "wage": {"role": "confidential", "type": "continuous"}}
+    columns |= {
+        "w": {"role": "weight"},
+        "ill": {"role": "confidential"},
+        "wage": {"role": "confidential", "type": "continuous"},
+    }
     if method == "local-suppression":
         columns["age"] = {"role": "quasi"}
     return {"privacy": {"k": 2, **asked}, "method": {"name": method}, "columns": columns}
@@ -91,7 +98,7 @@ def policy(asked: dict[str, Any], method: str) -> dict[str, Any]:
 @pytest.mark.parametrize("options", EVERY, ids="-".join)
 def test_what_is_certified_is_what_the_definitions_say(options: tuple[str, ...]) -> None:
     asked = {key: value for name in options for key, value in OPTIONS[name].items()}
-    others = [] if {*HOUSEHOLDS} & {*options} else BY_RECORD if {*PEOPLE} & {*options} else GENERALIZERS
+    others = [] if {*HOUSEHOLDS} & {*options} else BY_RECORD if BEYOND_ROWS & {*options} else GENERALIZERS
     usable = PARTITIONERS + others
     made = 0
     for seed in range(cases(1, 12)):
@@ -102,13 +109,13 @@ def test_what_is_certified_is_what_the_definitions_say(options: tuple[str, ...])
         except kinfold.Unreachable:
             continue
         made += 1
-        released = release.frame.assign(pid=table.pid, hid=table.hid)
+        released = release.frame.assign(pid=table.pid, hid=table.hid, w=table.w)
         assert "household" not in asked or released.groupby("hid").town.nunique().max() == 1
         rows = released.to_dict("records")
         expected = promises.found(rows, ["age", "town"], KINDS, asked)
-        certified = {_place(each): each.found for each in (*release.verdict.findings, *release.verdict.people)}
+        certified = {_place(each): each.found for each in release.verdict.all_findings}
         assert certified == pytest.approx(expected)
-        assert all(each.holds for each in (*release.verdict.findings, *release.verdict.people))
+        assert release.verdict.holds
     tally_up("combinations of promises", made)
     assert made
 
@@ -148,13 +155,17 @@ def test_promises_about_all_classes_are_refused_for_households(options: tuple[st
 @pytest.mark.parametrize("options", CONFLICTS, ids="-".join)
 def test_promises_about_rows_are_refused_for_people_and_parts_of_classes(options: tuple[str, ...]) -> None:
     asked = {key: value for name in options for key, value in OPTIONS[name].items()}
-    with pytest.raises(kinfold.PolicyError, match="counts rows of classes, not people"):
+    with pytest.raises(kinfold.PolicyError, match=r"counts? (rows of classes, not people|the records)"):
         kinfold.anonymize(visits(0), policy(asked, "mdav"))
 
 
 def _place(finding: Any) -> tuple[str, str | None, str]:
     words = next(
-        (each for each in (promises.KNOWING, promises.PEOPLE, promises.HOUSEHOLDS) if finding.promise.endswith(each)),
+        (
+            each
+            for each in (promises.KNOWING, promises.PEOPLE, promises.HOUSEHOLDS, promises.WEIGHTS)
+            if finding.promise.endswith(each)
+        ),
         "",
     )
     return finding.model, finding.column, words

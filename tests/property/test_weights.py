@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from itertools import pairwise
 from pathlib import Path
@@ -199,3 +200,52 @@ def test_the_tiny_file_by_hand() -> None:
         part, after = table.iloc[order[start:stop]], released.iloc[order[start:stop]]
         assert after.Num1.to_numpy() == pytest.approx((part.Num1 * part.w).sum() / part.w.sum())
         assert after.w.to_numpy() == pytest.approx(part.w.mean(), rel=1e-5)
+
+
+def sampled(n: int = 120, seed: int = 5) -> pd.DataFrame:
+    chance = np.random.default_rng(seed)
+    columns = {"a": chance.choice(list("abcdef"), n), "b": chance.choice(list("uvwxyz"), n)}
+    return pd.DataFrame(columns).assign(
+        ill=chance.choice(["flu", "hiv", "cold"], n), w=chance.choice([1.5, 20.0, 120.0], n)
+    )
+
+
+def ask_by_weight(method: str, **privacy: Any) -> dict[str, Any]:
+    columns: dict[str, Any] = {name: {"role": "quasi", "type": "nominal"} for name in "ab"}
+    columns |= {"ill": {"role": "confidential"}, "w": {"role": "weight"}}
+    return {"privacy": {"k": 2, **privacy}, "method": {"name": method}, "columns": columns}
+
+
+def test_a_risk_above_the_threshold_empties_cells(tmp_path: Path) -> None:
+    table = sampled()
+    plainly = kinfold.anonymize(table, ask_by_weight("local-suppression"))
+    release = kinfold.anonymize(table, ask_by_weight("local-suppression", individual_risk=0.01))
+    found = [kinfold.risk.individual(each.frame.fillna("?"), ["a", "b"], table.w).max() for each in (plainly, release)]
+    assert found[1] <= 0.01 < found[0]
+    assert release.frame.isna().sum().sum() > plainly.frame.isna().sum().sum()
+    public = release.save(tmp_path / "out") / "public"
+    stated = json.loads((public / "certificate.json").read_text("utf-8"))["release"]["population"]
+    assert stated["checked"] == "by the data holder, whose statement it is"
+    assert [each["found"] for each in stated["promises"]] == pytest.approx([found[1]])
+    assert "no people or weights of the population" in " ".join(kinfold.verify(public).notes)
+    assert "w" not in pd.read_csv(public / "release.csv").columns
+
+
+def test_promises_by_weight_that_mean_nothing_are_refused() -> None:
+    table = sampled()
+    for change, message in (
+        ({"weighted": True}, "no column has the role weight"),
+        ({"individual_risk": 0.1}, "no column has the role weight"),
+    ):
+        asked = ask_by_weight("mdav", **change)
+        asked["columns"]["w"] = {"role": "other"}
+        with pytest.raises(PolicyError, match=message):
+            kinfold.anonymize(table, asked)
+    with pytest.raises(DataError, match="a sampling weight is below 1"):
+        kinfold.anonymize(table.assign(w=0.5), ask_by_weight("mdav", individual_risk=0.1))
+    with pytest.raises(DataError, match="add up to more than"):
+        kinfold.anonymize(table.assign(w=1e9), ask_by_weight("mdav", weighted=True, l=2))
+    with pytest.raises(Unreachable, match="even with all records in one class"):
+        kinfold.anonymize(table, ask_by_weight("local-suppression", individual_risk=0.00001))
+    with pytest.raises(PolicyError, match="cannot be added up"):
+        kinfold.anonymize(table, ask_by_weight("lattice", individual_risk=0.1))

@@ -18,6 +18,7 @@ Row = Mapping[str, Hashable]
 PEOPLE = ", each person counted once"
 HOUSEHOLDS = ", each household counted once"
 KNOWING = f"{PEOPLE}, given the other confidential columns"
+WEIGHTS = ", each record counted by its weight"
 
 
 def found(rows: Sequence[Row], quasi: Sequence[str], kinds: Mapping[str, str], privacy: Mapping[str, Any]) -> Any:
@@ -35,6 +36,10 @@ def found(rows: Sequence[Row], quasi: Sequence[str], kinds: Mapping[str, str], p
     for words, held in counted.items():
         for model, value in risks([each.total() for each in held], privacy):
             answers[model, None, words] = value
+    if "individual_risk" in privacy:
+        answers["individual_risk", None, ""] = max(
+            _find_risk([row["w"] for row in each]) for each in members(rows, quasi)
+        )
     if "household_k" in privacy:
         homes = classes(rows, quasi, [privacy["household"]], once=True)
         answers["k", None, HOUSEHOLDS] = min(map(definitions.size, homes))
@@ -45,7 +50,35 @@ def found(rows: Sequence[Row], quasi: Sequence[str], kinds: Mapping[str, str], p
             held = [_values(each) for each in classes(rows, by, [unit, name] if once else [name], once=once)]
             for model, value in figures(held, kind, privacy):
                 answers[model, name, words] = value
+        if privacy.get("weighted"):
+            for model, value in figures([_weigh(each, name) for each in members(rows, quasi)], kind, privacy):
+                answers[model, name, WEIGHTS] = value
     return answers
+
+
+def members(rows: Sequence[Row], quasi: Sequence[str]) -> list[list[Row]]:
+    """Return the rows of each class."""
+    keys = [tuple(row[name] for name in quasi) for row in rows]
+    return [[row for row, other in zip(rows, keys, strict=True) if other == key] for key in dict.fromkeys(keys)]
+
+
+def _weigh(rows: Sequence[Row], name: str) -> Counter[Any]:
+    """Count each row by its weight, which has one decimal."""
+    held: Counter[Any] = Counter()
+    for row in rows:
+        held[row[name]] += round(10 * row["w"])  # type: ignore[arg-type]
+    return held
+
+
+def _find_risk(weights: Sequence[float]) -> float:
+    """Return the mean of 1 / F, F people of whom each is in the sample with the chance p = f / (sum of the weights)."""
+    f, p = len(weights), len(weights) / sum(weights)
+    chance, total, people = p**f, 0.0, f
+    while chance > 1e-18 or people < sum(weights):
+        total += chance / people
+        chance *= (1 - p) * people / (people + 1 - f)
+        people += 1
+    return total
 
 
 def few(rows: Sequence[Row], quasi: Sequence[str], confidential: Sequence[str], asked: Any) -> Iterator[Any]:

@@ -16,6 +16,7 @@ k is that of `kAnon`, `localSuppression` and `microaggregation` (`aggr`). Treatm
     rankSwap(sdc, variables, P)          perturb = { rank_swap = P }
     topBotCoding(column, value, kind)    top or bottom
     localSuppression(importance)         weight: the most important variable is blanked last
+    localSupp(sdc, threshold)            privacy.individual_risk, with a weight variable
 
 Arguments are read if they are numbers, texts or vectors of them, written in the call. Everything else becomes a note.
 Objects saved by R (`.rds`, `.RData`) are not read.
@@ -97,7 +98,9 @@ def read_sdc_micro(text: str, where: str) -> TableDescription:
         sizes = [MIN_K]
         notes.insert(0, f"there is no k of kAnon, localSuppression or microaggregation: k = {MIN_K} is set")
     method = "auto" if chosen.get("numVars") else "local-suppression"  # which suppresses cells, as sdcMicro does
-    sections: dict[str, dict[str, Any]] = {"privacy": {"k": max(sizes)}, "method": {"name": method}}
+    privacy: dict[str, Any] = {"k": max(sizes)}
+    notes += _convert_thresholds(code, privacy, weighted=bool(chosen.get("weightVar")))
+    sections: dict[str, dict[str, Any]] = {"privacy": privacy, "method": {"name": method}}
     return TableDescription("sdcMicro", columns, sections, comments, tuple(notes))
 
 
@@ -265,6 +268,19 @@ def _convert_importance(arguments: Arguments, columns: Columns, chosen: Mapping[
         yield "the importance of localSuppression became weights: the most important variable has the largest"
     elif "importance" in arguments:
         yield "the importance of localSuppression is left out: give the columns a weight"
+
+
+def _convert_thresholds(code: str, privacy: dict[str, Any], *, weighted: bool) -> Notes:
+    """Add the smallest threshold of `localSupp` to the promises."""
+    for call in find_calls(code, "localSupp"):
+        number = NUMBER.fullmatch(dict(ARGUMENT.findall(call)).get("threshold", "0.15").strip())
+        if number is None or not 0 < float(number[0]) <= 1:
+            yield "localSupp is left out, because its threshold is not a number from 0 to 1 in the call"
+        elif not weighted:
+            yield f"localSupp is left out: without weights a risk of at most {number[0]} is k = 1 / {number[0]}"
+        else:
+            privacy["individual_risk"] = min(float(number[0]), privacy.get("individual_risk", 1.0))
+            yield "localSupp empties one variable; privacy.individual_risk holds for every record, whatever it takes"
 
 
 CONVERTERS: Mapping[str, Callable[[Arguments, Columns, Mapping[str, Sequence[str]]], Notes]] = {

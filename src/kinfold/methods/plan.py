@@ -148,7 +148,7 @@ def _find_household_problems(method: Declaration, task: Task) -> Iterator[Proble
     if method.splits_households:
         what = f"the method '{method.name}' cannot be used {where}: {method.splits_households}"
         yield Problem(what, f'{_suggest_method()} with average = "generalize"')
-    if suppressing and task.has_promises:
+    if suppressing and (task.has_promises or task.policy.request.privacy.individual_risk is not None):
         what = f"the method '{method.name}' keeps only k {where}, and the policy has other promises"
         yield Problem(what, f'{_suggest_method()} with average = "suppress"')
     if suppressing and task.records > MAX_SEPARATE_RECORDS:
@@ -207,9 +207,10 @@ def _check_people(need: Need, method: Declaration, task: Task) -> Iterator[Probl
     privacy, fix = task.policy.request.privacy, _suggest_method()
     if privacy.household_k is not None:
         yield Problem(f"the method '{method.name}' cannot count households (privacy.household_k)", fix)
-    if privacy.unit is None and not privacy.joint and task.scope_models is None:
+    weighted = privacy.weighted or privacy.individual_risk is not None
+    if privacy.unit is None and not privacy.joint and not weighted and task.scope_models is None:
         return
-    what = f"the method '{method.name}' cannot keep promises about people (privacy.unit) or joint ones"
+    what = f"the method '{method.name}' cannot keep promises about people (privacy.unit) or weights, or joint ones"
     if need == "rows":
         why = "it adds up counts of rows, and people who have rows in two classes cannot be added up"
     elif task.policy.rows > MAX_SEPARATE_RECORDS:

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.errors import Unreachable, plural
+from kinfold.measures.formulas.attackers import measure_class_risk
 from kinfold.methods.partition.geometry import compute_centres, distances_to
 from kinfold.methods.partition.requirement import CLOSENESS_ROUNDING, Requirement, find_least_closeness
 from kinfold.methods.task import Task
@@ -39,8 +40,9 @@ LOOSER_FACTORS = (1.5, 2.0, 3.0)  # times t: from a small step to a different pr
 
 
 def make_scope_check(task: Task) -> FailingClasses | None:
-    """Return a function that marks classes that miss a promise about people or a joint one; None without such."""
-    scopes, households, k = task.scopes, task.households, task.policy.request.privacy.household_k
+    """Return a function that marks classes that miss a promise about people or weights, or a joint one; or None."""
+    privacy = task.policy.request.privacy
+    scopes, households, k, risk = task.scopes, task.households, privacy.household_k, privacy.individual_risk
     if scopes is None and (households is None or k is None):
         return None
 
@@ -51,6 +53,8 @@ def make_scope_check(task: Task) -> FailingClasses | None:
                 failing[scope.owner[model.failing(scope.tally)]] = True
         if households is not None and k is not None:
             failing |= households.count(labels) < k
+        if risk is not None:
+            failing |= measure_class_risk(labels, scopes.weights.add_up(labels)) > risk  # type: ignore[union-attr]
         return failing
 
     return mark_failing
@@ -62,8 +66,8 @@ def merge_failing(points: Points, labels: Labels, mark_failing: FailingClasses) 
     while (failing := mark_failing(labels)).any():
         first = first or int(failing.sum())
         if len(failing) == 1:
-            what = "a promise about people, or a joint one, fails even with all records in one class"
-            raise Unreachable(what, fix="relax the promises, or leave out privacy.joint")
+            what = "a promise about people or weights, or a joint one, fails even with all records in one class"
+            raise Unreachable(what, fix="relax the promises, or leave out privacy.joint or weighted")
         labels = merge_round(points, labels, failing)
     return labels, first
 

@@ -298,8 +298,8 @@ def _check_weights(policy: Policy, schema: Schema) -> Iterator[Problem]:
 
 def _check_regrouped(policy: Policy, schema: Schema) -> Iterator[Problem]:
     """Yield problems of weighted averages, and of weights that are released by class."""
-    if policy.output.weighted and policy.sampling_weights is None:
-        yield Problem("output.weighted: no column has the role weight", "name the column of the sampling weights")
+    for key in policy.weighted_keys if policy.sampling_weights is None else ():
+        yield Problem(f"{key}: no column has the role weight", "name the column of the sampling weights")
     if policy.output.weighted and policy.output.preserve == "variance":
         yield Problem(
             "output.weighted: the variance of weighted averages is not preserved", "leave out output.preserve"

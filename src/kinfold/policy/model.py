@@ -426,6 +426,14 @@ class Policy(Section):
         weights = (name for name, column in self.columns.items() if column.role is Role.WEIGHT)
         return self.report.sampling_weights or next(weights, None)
 
+    @property
+    def weighted_keys(self) -> list[str]:
+        """The keys that need sampling weights."""
+        privacy = self.privacy
+        keys = {"output.weighted": self.output.weighted, "privacy.weighted": privacy.weighted}
+        keys["privacy.individual_risk"] = privacy.individual_risk is not None
+        return [key for key, wanted in keys.items() if wanted]
+
     def answer(self, answers: Any, *, accept_proposal: bool = False) -> Policy:
         """Return the policy with answers to its questions; on request with the proposals of all others."""
         if not isinstance(answers, Mapping):

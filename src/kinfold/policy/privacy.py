@@ -89,6 +89,8 @@ class Privacy(Section):
     events_known: Annotated[Integer, Field(ge=1)] | None = None  # people together: events that an attacker knows
     days_known: Annotated[Integer, Field(ge=0)] = 1  # length of the periods in which they know dates; 0: not at all
     joint: StrictBool = False
+    weighted: StrictBool = False  # promises about confidential columns also hold by sampling weights
+    individual_risk: Share | None = None  # the largest risk of a record in the population, by sampling weights
     household: str | None = None  # a column that names households: their members show the same
     household_k: Annotated[Integer, Field(ge=2)] | None = None
 
@@ -101,4 +103,9 @@ def find_promise_conflicts(privacy: Privacy) -> Iterator[Problem]:
         for other in ("unit", "household", *(("joint",) if key == "combinations" else ())):
             if getattr(privacy, other):
                 what = f"privacy.{key} with privacy.{other}: it counts rows of classes, not people or parts of classes"
+                yield Problem(what, f"leave out privacy.{other} or privacy.{key}")
+    for key in ("weighted", "individual_risk"):
+        for other in ("unit", "joint", "combinations"):
+            if getattr(privacy, key) and getattr(privacy, other):
+                what = f"privacy.{key} with privacy.{other}: weights count the records of classes"
                 yield Problem(what, f"leave out privacy.{other} or privacy.{key}")

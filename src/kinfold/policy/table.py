@@ -17,13 +17,13 @@ from kinfold.models.terms import Terms
 from kinfold.policy.binding import BoundColumn, BoundPolicy
 from kinfold.policy.encoding import Attribute, CategoricalAttribute, encode
 from kinfold.policy.households import Households, number_households
-from kinfold.policy.terms import build_scopes, collect_confidential, collect_weights, number_people
+from kinfold.policy.terms import build_scopes, collect_confidential, collect_weights, number_people, number_weights
 from kinfold.tables.engine import Engine
 from kinfold.tables.queries import label_rows
 from kinfold.tables.recoding import Recoding
 from kinfold.tables.regions import ValueCodes
 from kinfold.tables.schema import Column, Role
-from kinfold.tables.tally import PersonScopes, Scopes, Spread, Tally
+from kinfold.tables.tally import PersonScopes, RecordWeights, Scopes, Spread, Tally
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,9 +111,14 @@ class Table:
         return number_people(self.engine, self.frame, self.policy)
 
     @cached_property
+    def weights(self) -> RecordWeights | None:
+        """The sampling weight of each record, if promises count it."""
+        return number_weights(self.engine, self.frame, self.policy)
+
+    @cached_property
     def scopes(self) -> Scopes | PersonScopes | None:
         """People and joint columns, if promises count them in addition to the rows of each class."""
-        return build_scopes(self.engine, self.frame, self.terms, self.person)
+        return build_scopes(self.engine, self.frame, self.terms, self.person, self.weights)
 
 
 class Spreads(Mapping[str, Spread]):

@@ -41,8 +41,9 @@ from kinfold.policy.model import Policy
 from kinfold.tables.engine import Engine
 from kinfold.tables.queries import number_texts
 from kinfold.tables.schema import AS_TEXT, MAX_EXACT_INTEGER, Column, Kind, OrderedReading, Role, normalize_category
-from kinfold.tables.tally import Scopes, encode_values
+from kinfold.tables.tally import RecordWeights, Scopes, encode_values
 
+MAX_WEIGHT_UNITS = 2**31  # of all weights in promises: squares of totals are whole numbers of 64 bits
 MAX_WEIGHT_DECIMALS = 6  # of sampling weights: further ones change no average that is shown
 
 
@@ -229,12 +230,29 @@ def collect_weights(engine: Engine, frame: Any, column: Column) -> tuple[NDArray
     return np.maximum(np.round(numbers * 10.0**decimals).astype(np.int64), 1), decimals
 
 
-def build_scopes(engine: Engine, frame: Any, terms: Terms, person: NDArray[np.int64] | None) -> Scopes | None:
-    """Return the people and joint columns that promises count in addition to rows; None if there are none."""
-    if person is None and not terms.joint:
+def number_weights(engine: Engine, frame: Any, policy: BoundPolicy) -> RecordWeights | None:
+    """Return the sampling weight of each record, if promises count it; raise if weights cannot be added exactly."""
+    privacy, name = policy.request.privacy, policy.request.sampling_weights
+    if name is None or not (privacy.weighted or privacy.individual_risk):
+        return None
+    weights, decimals = collect_weights(engine, frame, policy[name].column)
+    if weights.sum() > MAX_WEIGHT_UNITS:
+        what = f"columns.{name}: the sampling weights add up to more than {MAX_WEIGHT_UNITS:,} of their last decimal"
+        raise DataError(what, fix="round them with round_to, or leave out privacy.weighted and individual_risk")
+    if privacy.individual_risk and weights.min() < 10**decimals:
+        what = f"columns.{name}: a sampling weight is below 1, and a record stands for itself at least"
+        raise DataError(what, fix="correct them, or leave out privacy.individual_risk")
+    return RecordWeights(weights, decimals, privacy.weighted)
+
+
+def build_scopes(
+    engine: Engine, frame: Any, terms: Terms, person: NDArray[np.int64] | None, weights: RecordWeights | None = None
+) -> Scopes | None:
+    """Return the people, joint columns and weights that promises count in addition to rows; None if there are none."""
+    if person is None and not terms.joint and weights is None:
         return None
     columns = {name: encode_values(values) for name, values in collect_confidential(engine, frame, terms).items()}
-    return Scopes(columns, person, {name: code for name, (_, code) in columns.items() if terms.joint})
+    return Scopes(columns, person, {name: code for name, (_, code) in columns.items() if terms.joint}, weights)
 
 
 def list_texts(engine: Engine, frame: Any, name: str) -> NDArray[Any]:

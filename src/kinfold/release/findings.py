@@ -16,10 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from kinfold.measures.formulas.attackers import measure_class_risk
 from kinfold.measures.measurement import Measures
 from kinfold.measures.perturbation import measure_perturbation
 from kinfold.methods.plan import Plan
 from kinfold.models import Finding
+from kinfold.models.model import Promise
 from kinfold.models.verdict import Verdict
 from kinfold.policy.population import count_people
 from kinfold.policy.preparation import PreparedTable
@@ -31,12 +33,14 @@ from kinfold.tables.schema import Role
 from kinfold.verification import describe_split, judge_households, judge_people, verify
 
 PEOPLE_NOTE = "the rows of a person are perturbed independently: with several rows, an average of them shows more"
+from kinfold.tables.tally import Tally
 
 
 def add_removed_findings(verdict: Verdict, table: Table, released: Any, recoding: Recoding) -> Verdict:
     """Add the findings about people and households that the released rows do not show."""
     verdict = _add_population_findings(verdict, table, released)
     verdict = _add_people_findings(verdict, table, released, recoding)
+    verdict = _add_weighted_findings(verdict, table, released, recoding)
     return _add_household_findings(verdict, table, released, recoding)
 
 
@@ -60,6 +64,29 @@ def _add_people_findings(verdict: Verdict, table: Table, released: Any, recoding
     scopes = build_scopes(engine, released, terms, person)
     assert scopes is not None  # noqa: S101  the table has people
     return replace(verdict, people=judge_people(number_rows(engine, released, terms.quasi), scopes, terms))
+
+
+def _add_weighted_findings(verdict: Verdict, table: Table, released: Any, recoding: Recoding) -> Verdict:
+    """Add the findings by the sampling weights of the original, which a release does not have."""
+    if table.weights is None or verdict.problems:
+        return verdict
+    engine, terms = table.engine, table.terms
+    kept = label_rows(engine, table.frame, recoding).kept
+    weights, labels = (
+        replace(table.weights, units=table.weights.units[kept]),
+        number_rows(engine, released, terms.quasi),
+    )
+    findings: list[Finding] = []
+    if weights.promised:
+        scopes = build_scopes(engine, released, terms, None, weights)
+        assert scopes is not None  # noqa: S101  the table has weights
+        findings += judge_people(labels, scopes, terms)
+    limit = table.policy.request.privacy.individual_risk
+    if limit is not None:
+        risk, sizes = measure_class_risk(labels, weights.add_up(labels)), Tally({}, np.bincount(labels))
+        promise = Promise(f"individual risk of at most {limit:g}, by sampling weights", "individual_risk", None, limit)
+        findings.append(promise.compare(float(risk.max(initial=0.0)), risk > limit, sizes))
+    return replace(verdict, statements=(*verdict.statements, *findings))
 
 
 def _add_household_findings(verdict: Verdict, table: Table, released: Any, recoding: Recoding) -> Verdict:

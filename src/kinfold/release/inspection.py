@@ -75,7 +75,7 @@ def check_folder(
     verdict = replace(verdict, people=()) if rows_only else verdict
     verdict = verdict.add_people_note(None if rows_only else terms.unchecked_unit, required=require_people)
     stated = (certificate.content["release"].get("population") or {"promises": ()})["promises"]
-    what = "cannot be checked from the file, because it has no people of the population; it is a statement of the"
+    what = "cannot be checked from the file, because it has no people or weights of the population; it is a statement of the"
     notes = [*verdict.notes, *(f"'{each['promise']}' {what} data holder" for each in stated)]
     if review := certificate.content.get("review"):
         notes.append(review["statement"])

@@ -159,6 +159,7 @@ def _number_values(column: Values) -> tuple[Values, Ints]:
 
 PEOPLE_WORDS = "each person counted once"
 HOUSEHOLD_WORDS = "each household counted once"
+WEIGHT_WORDS = "each record counted by its weight"
 JOINT_PEOPLE_WORDS = f"{PEOPLE_WORDS}, given the other confidential columns"
 
 
@@ -172,6 +173,19 @@ class Scope:
 
 
 @dataclass(frozen=True, eq=False)
+class RecordWeights:
+    """The sampling weight of each record, in units of the last decimal."""
+
+    units: Ints  # whose sum is an exact double
+    decimals: int
+    promised: bool = False  # whether promises about columns count records by their weights
+
+    def add_up(self, labels: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
+        """Return the sum of the weights of each class."""
+        return np.asarray(np.bincount(labels, self.units) / 10.0**self.decimals)
+
+
+@dataclass(frozen=True, eq=False)
 class Scopes:
     """The further tallies on which promises must hold: the people of each class, and its parts by other columns.
 
@@ -179,6 +193,7 @@ class Scopes:
                         is the number of its people, and its spreads count pairs of a person and a value
         joint           the rows of a class with equal values in every other confidential column
         joint people    a person counts once in each such part with one of their rows, and once for each value in it
+        weights         a row counts by its sampling weight in the shares of values; the size of a class stays
 
     None of them implies another: a person in two parts of a class counts in both, and once in the class.
 
@@ -194,12 +209,15 @@ class Scopes:
     columns: Mapping[str, tuple[Values, Ints]]  # distinct values in order, and the code of each row
     person: Ints | None = None  # the person of each row
     joint_codes: Mapping[str, Ints] = field(default_factory=dict)  # joint promises: the code of each row's value
+    weights: RecordWeights | None = None  # of each row, if its weight counts
 
     def take(self, rows: NDArray[np.intp]) -> Scopes:
         """Return the scopes of some of the rows."""
         columns = {name: (values, code[rows]) for name, (values, code) in self.columns.items()}
         joint_codes = {name: code[rows] for name, code in self.joint_codes.items()}
-        return Scopes(columns, None if self.person is None else self.person[rows], joint_codes)
+        weights = None if self.weights is None else replace(self.weights, units=self.weights.units[rows])
+        person = None if self.person is None else self.person[rows]
+        return Scopes(columns, person, joint_codes, weights)
 
     def for_column(self, labels: NDArray[np.integer[Any]], name: str | None) -> Iterator[Scope]:
         """Yield the scopes of a promise about a column, or about the size of classes if `name` is None."""
@@ -207,6 +225,8 @@ class Scopes:
         if self.person is not None:
             owner = np.arange(classes.max(initial=-1) + 1)
             yield Scope(self._tally_people(classes, name), owner, PEOPLE_WORDS)
+        if self.weights is not None and self.weights.promised and name is not None:
+            yield Scope(self._tally_weights(classes, name), np.arange(classes.max(initial=-1) + 1), WEIGHT_WORDS)
         if name is None or not self.joint_codes:
             return
         part, owner = split_classes(classes, [code for other, code in self.joint_codes.items() if other != name])
@@ -223,6 +243,14 @@ class Scopes:
         cell, inverse = np.unique(labels * len(values) + code, return_inverse=True)
         count = np.bincount(self._list_distinct_people(inverse)).astype(np.int64)
         return Tally({}, sizes, {name: Spread(cell // len(values), cell % len(values), count, values)})
+
+    def _tally_weights(self, labels: Ints, name: str) -> Tally:
+        assert self.weights is not None  # noqa: S101  only called if they count
+        values, code = self.columns[name]
+        cell, inverse = np.unique(labels * len(values) + code, return_inverse=True)
+        count = np.bincount(inverse, self.weights.units, len(cell)).astype(np.int64)
+        spread = Spread(cell // len(values), cell % len(values), count, values)
+        return Tally({}, np.bincount(labels).astype(np.int64), {name: spread})
 
     def _list_distinct_people(self, labels: Ints) -> Ints:
         """Return the labels of each person, each label once for a person."""

@@ -46,7 +46,9 @@ from kinfold.measures.formulas.arrays import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from typing import Any
+
+    from numpy.typing import ArrayLike, NDArray
 
 
 MIN_SERIES_CLASS = 48  # from this class size up, SERIES_TERMS terms suffice for any p
@@ -119,12 +121,22 @@ def individual_risk(classes: ArrayLike, weights: ArrayLike) -> Floats:
     weight, kept = weight[kept >= 0], kept[kept >= 0]
     if kept.size == 0:
         raise NotApplicable("there is no released record")
-    sizes = np.bincount(kept)
-    people = np.bincount(kept, weight)
+    return measure_class_risk(kept, np.asarray(np.bincount(kept, weight), np.float64))[kept]
+
+
+def measure_class_risk(classes: NDArray[np.integer[Any]], people: Floats) -> Floats:
+    """Return the individual risk of each class, 0 to 1: less is better; `people` are the sums of the weights.
+
+    It falls as classes merge: with more records and more people.
+
+    >>> measure_class_risk(np.array([0, 0, 1]), np.array([110.0, 17.0])).round(6).tolist()
+    [0.017144, 0.177076]
+    """
+    sizes = np.bincount(classes)
     used = sizes > 0
     risk = np.zeros(len(sizes))
     risk[used] = mean_reciprocal(sizes[used], sizes[used] / people[used])
-    return risk[kept]
+    return risk
 
 
 def marketer_risk(risks: ArrayLike) -> float:

@@ -87,8 +87,9 @@ def _find_gathering_reasons(task: Task, method: Declaration) -> Iterator[str]:
         yield "method.block = 0 forbids blocks"
     if request.method.refine == "exact" or request.method.prove:
         yield "the policy asks for the least possible loss"
-    if request.privacy.unit is not None or request.privacy.joint:
-        yield "promises about people, and joint ones, are kept over the whole table"
+    privacy = request.privacy
+    if privacy.unit is not None or privacy.joint or privacy.weighted or privacy.individual_risk is not None:
+        yield "promises about people or weights, and joint ones, are kept over the whole table"
     if task.policy.rules:
         yield "edit rules are kept over the whole table"
     if request.privacy.household is not None:

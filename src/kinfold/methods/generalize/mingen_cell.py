@@ -166,8 +166,8 @@ def merge_for_people(
             break
         first = first or int(failing.sum())
         if len(failing) == 1:
-            what = "a promise about people, or a joint one, fails even with all records in one class"
-            raise Unreachable(what, fix="relax the promises, or leave out privacy.joint")
+            what = "a promise about people or weights, or a joint one, fails even with all records in one class"
+            raise Unreachable(what, fix="relax the promises, or leave out privacy.joint or weighted")
         trees = Trees.from_loss(loss)
         labels = merge_nearest(
             summarize_classes(domain, trees, labels), trees, failing.nonzero()[0].astype(np.int64)

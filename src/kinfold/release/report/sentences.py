@@ -45,6 +45,7 @@ MEANINGS = {
     "confidence": "No value of {column} makes up more than {share} of the records that share so few quasi-identifiers.",
     "estimated_kmap": "Each class has at least {required} records: by an estimate, enough people share its values.",
     "kmap": "At least {required} people of the population share each class: a statement of the data holder.",
+    "individual_risk": "By an estimate from sampling weights, no record is found with a chance above {required}.",
     "presence": "At most {share} of the people of each class are in the table: a statement of the data holder.",
     "uniques": "At most the share {required} of the people is unique in the population, by an estimate.",
     "distinct": "Each class has at least {required} different values of {column}.",
