@@ -172,7 +172,7 @@ function effect(column, hierarchy) {
   return h(
     "table",
     { class: "tight effect" },
-    h("caption", {}, "Unique records, if this column alone is generalized"),
+    h("caption", {}, "Unique records, by level of this column"),
     h(
       "thead",
       {},
