@@ -41,9 +41,9 @@ function nameCombinations(combinations, confidential) {
 function namePopulation(population) {
   if (!population) return [];
   const { k, size, alpha, presence, uniques } = population;
-  const estimated = isSet(size) ? `${digits(k)} of ${digits(size)} people in every class (estimated, risk ${alpha})` : "";
+  const whole = isSet(size) ? `${digits(k)} of ${digits(size)} people` : `${digits(k)} people of the population`;
   return [
-    isSet(k) ? estimated || `${digits(k)} people of the population in every class` : null,
+    isSet(k) ? `${whole} in every class${isSet(size) ? ` (estimated, risk ${alpha})` : ""}` : null,
     presence ? `presence from ${presence[0]} to ${presence[1]}` : null,
     isSet(uniques) ? `at most ${share(uniques)} of the population unique` : null,
   ];
