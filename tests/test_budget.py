@@ -36,7 +36,7 @@ BUDGET = {
     "profiling/frameworks": (1, 240),
     "release": (10, 2_350),
     "release/report": (9, 1_990),
-    "studio": (18, 3_900),
+    "studio": (18, 4_050),
     "tables": (16, 3_290),
     "tables/databases": (6, 1_030),
     "tables/duckdb": (8, 2_320),

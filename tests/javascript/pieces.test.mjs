@@ -167,6 +167,17 @@ test("every promise of a policy is named", () => {
     "at most 5% of the records at a risk above 20%",
   ]);
   assert.deepEqual(namePromises({ privacy: { k: 3, unit: "pid" } }, []), ["3-anonymity (people, by pid)"]);
+  const combined = { k: 5, combinations: { size: 2, confidence: 0.5 }, population: { size: 900, k: 3, alpha: 0.05 } };
+  assert.deepEqual(namePromises({ privacy: combined }, columns), [
+    "5-anonymity of every combination of at most 2 quasi-identifiers",
+    "confidence of at most 0.5 in ill by 2 quasi-identifiers",
+    "3 of 900 people in every class (estimated, risk 0.05)",
+  ]);
+  const counted = { k: 5, population: { table: "people.csv", k: 3, presence: [0, 0.4] } };
+  assert.deepEqual(namePromises({ privacy: counted }, []).slice(1), [
+    "3 people of the population in every class",
+    "presence from 0 to 0.4",
+  ]);
 });
 
 test("values of k that cannot be reached are refused where they are typed", () => {

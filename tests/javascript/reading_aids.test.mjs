@@ -9,6 +9,7 @@ import { listLargest } from "../../src/kinfold/studio/static/parts/run_risk.js";
 import { sumByName } from "../../src/kinfold/studio/static/parts/run_details.js";
 import { findRun, listTried } from "../../src/kinfold/studio/static/parts/tried.js";
 import { TOUR } from "../../src/kinfold/studio/static/parts/tour.js";
+import { getDependency } from "../../src/kinfold/studio/static/store.js";
 import { STEPS } from "../../src/kinfold/studio/static/texts.js";
 import { parseTries } from "../../src/kinfold/studio/static/parts/run_view.js";
 
@@ -67,4 +68,17 @@ test("other values of l and t can be tried", () => {
   assert.deepEqual(parseTries("0.1, 0.35", 100, "t").values, [0.1, 0.35]);
   assert.match(parseTries("0, 0.1", 100, "t").wrong, /above 0/);
   assert.match(parseTries("1.5", 100, "l").wrong, /whole numbers/);
+});
+
+test("an answer is asked for again only if what it depends on has changed", () => {
+  const session = { source: { name: "a.csv", rows: 9 }, runs: [], policy: { text: "k = 5" }, log: [{ at: "now" }], step: "open" };
+  const later = { ...session, version: 8, step: "protect" };
+  const decided = { ...later, policy: { text: "k = 6" } };
+  const ran = { ...decided, runs: [{ id: "r1", state: "done" }] };
+  const other = { ...ran, source: { name: "b.csv", rows: 9 } };
+  const steps = [session, later, decided, ran, other];
+  const changes = (address) => steps.slice(1).map((one, at) => getDependency(address, one) !== getDependency(address, steps[at]));
+  assert.deepEqual(changes("/api/rows?from=0"), [false, false, false, true]);
+  assert.deepEqual(changes("/api/risk"), [false, true, false, true]);
+  assert.deepEqual(changes("/api/map?width=300"), [false, false, true, false]);
 });

@@ -6,6 +6,7 @@ import http.client
 import json
 import re
 import sqlite3
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -70,7 +71,11 @@ def test_the_state_is_sent_again_only_when_it_changed(demo: Visitor) -> None:
     version = demo.get("/api/session")["version"]
     assert demo.ask("GET", f"/api/session?since={version}").status == 304
     demo.post("/api/step", {"step": "protect"})
-    assert demo.get(f"/api/session?since={version}".replace("?", "?"))["step"] == "protect"
+    assert demo.ask("GET", f"/api/session?since={version}").status == 304  # only a reload reads the step
+    assert demo.get("/api/session")["step"] == "protect"
+    demo.post("/api/decision", {"set": {"privacy.k": 6}})
+    assert demo.get(f"/api/session?since={version}")["policy"]["complete"]["privacy"]["k"] == 6
+    demo.post("/api/undo")
 
 
 def test_rows_come_page_by_page(demo: Visitor) -> None:
@@ -335,6 +340,22 @@ def test_hierarchies_are_built_step_by_step(made: Studio) -> None:
     for _ in range(3):
         visitor.post("/api/undo")
     assert visitor.get("/api/session")["policy"]["text"] == read_demo_policy()
+
+
+def test_the_effect_of_each_level_is_that_of_the_labels_in_the_table(made: Studio) -> None:
+    visitor = Visitor.let_in(made)
+    rows = [(age, sex) for age, sex in zip([31, 32, 33, 41, 42, 58, 58, ""] * 3, "ffmmffmm" * 3, strict=True)][:-1]
+    visitor.opened("few.csv", ("age,sex\n" + "\n".join(f"{age},{sex}" for age, sex in rows) + "\n").encode())
+    roles = {f"columns.{name}.role": "quasi-identifier" for name in ("age", "sex")}
+    visitor.post("/api/decision", {"set": roles})
+    visitor.post("/api/hierarchy?column=age", {"spec": {"intervals": [10, 20]}}, method="PUT")
+    shares = visitor.get("/api/hierarchy/effect", column="age")["unique"]
+    expected = []
+    for width in (1, 10, 20, None):
+        groups = Counter((None if age == "" else age // width if width else 0, sex) for age, sex in rows)
+        expected.append(sum(1 for size in groups.values() if size == 1) / len(rows))
+    assert shares == pytest.approx(expected)
+    assert len(visitor.get("/api/hierarchy/effect", column="sex")["unique"]) == 2
 
 
 @pytest.mark.parametrize(

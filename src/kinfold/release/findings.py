@@ -30,10 +30,10 @@ from kinfold.policy.terms import build_scopes
 from kinfold.tables.queries import label_rows, number_rows
 from kinfold.tables.recoding import Recoding
 from kinfold.tables.schema import Role
+from kinfold.tables.tally import Tally
 from kinfold.verification import describe_split, judge_households, judge_people, verify
 
 PEOPLE_NOTE = "the rows of a person are perturbed independently: with several rows, an average of them shows more"
-from kinfold.tables.tally import Tally
 
 
 def add_removed_findings(verdict: Verdict, table: Table, released: Any, recoding: Recoding) -> Verdict:

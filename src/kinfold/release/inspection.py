@@ -75,8 +75,9 @@ def check_folder(
     verdict = replace(verdict, people=()) if rows_only else verdict
     verdict = verdict.add_people_note(None if rows_only else terms.unchecked_unit, required=require_people)
     stated = (certificate.content["release"].get("population") or {"promises": ()})["promises"]
-    what = "cannot be checked from the file, because it has no people or weights of the population; it is a statement of the"
-    notes = [*verdict.notes, *(f"'{each['promise']}' {what} data holder" for each in stated)]
+    why = "it has no people or weights of the population; it is a statement of the data holder"
+    notes = [*verdict.notes]
+    notes += [f"'{each['promise']}' cannot be checked from the file, because {why}" for each in stated]
     if review := certificate.content.get("review"):
         notes.append(review["statement"])
     return Inspection(replace(verdict, notes=tuple(notes)), certificate)

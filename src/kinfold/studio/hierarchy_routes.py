@@ -38,7 +38,9 @@ from kinfold.studio.sessions import StudioSession
 from kinfold.studio.table_jobs import HIERARCHY_FOLDER
 from kinfold.studio.table_loading import clean_name
 from kinfold.tables.engine import Engine
+from kinfold.tables.plain_columns import encode_columns
 from kinfold.tables.schema import Kind, Role
+from kinfold.tables.tally import Tally
 
 MAX_LABEL_ROWS = 2_000  # a page gets the rows of labels of a smaller hierarchy
 
@@ -48,6 +50,19 @@ async def show(call: Call) -> Any:
     """Return the current hierarchy."""
     session, name = _get_column(call)
     return await _describe(session, name, await _get_values(session, name), _get_spec(session, name))
+
+
+@route("/api/hierarchy/effect")
+async def show_effect(call: Call) -> Any:
+    """Return the share of unique records at each level, if only this column is generalized."""
+    session, name = _get_column(call)
+    policy, spec = get_usable_policy(session), _get_spec(session, name)
+    roles = [(each, column.role) for each, column in policy.columns.items()]
+    key = ("effect", name, str(roles), str(policy.columns.get(name)))
+    shares = await query_table(
+        session, lambda engine, frame: count_unique_by_level(engine, frame, policy, name, spec), key
+    )
+    return {"unique": shares}
 
 
 @route("/api/hierarchy", "PUT")
@@ -231,6 +246,18 @@ class ColumnValues:
 
 def count_column_values(engine: Engine, frame: Any, policy: Policy, name: str) -> ColumnValues:
     """Return the recoded values of a column without nulls, each with its number of records."""
+    _, bound, tally, texts = _read_values(engine, frame, policy, name)
+    counts: dict[str, int] = {}
+    for text, records in zip(texts, tally.sizes.tolist(), strict=True):
+        if text is not None:
+            counts[text] = counts.get(text, 0) + records
+    return ColumnValues(bound, counts)
+
+
+def _read_values(
+    engine: Engine, frame: Any, policy: Policy, name: str
+) -> tuple[Any, BoundColumn, Tally, list[str | None]]:
+    """Return the table with the column recoded, the column, the tally of its values, and their texts in a hierarchy."""
     request = policy.columns.get(name, ColumnPolicy(role=Role.QUASI))
     recoding_keys = {"top", "bottom", "round_to", "map", "type", "order"}
     recoding = request.model_dump(include=recoding_keys, exclude_none=True)
@@ -245,11 +272,32 @@ def count_column_values(engine: Engine, frame: Any, policy: Policy, name: str) -
     texts: list[str | None] = list(tally.keys[name])
     if kind.is_numeric and (column.storage.kind.is_numeric or column.date_format):
         texts = collect_value_texts(engine, engine.tally(frame, [name], {}).tuples, bound)
-    counts: dict[str, int] = {}
-    for text, records in zip(texts, tally.sizes.tolist(), strict=True):
-        if text is not None:
-            counts[text] = counts.get(text, 0) + records
-    return ColumnValues(bound, counts)
+    return frame, bound, tally, texts
+
+
+def count_unique_by_level(
+    engine: Engine, frame: Any, policy: Policy, name: str, spec: HierarchySpec | None
+) -> list[float]:
+    """Return the share of unique records at each level of a hierarchy; the other quasi-identifiers stay as they are."""
+    frame, bound, single, texts = _read_values(engine, frame, policy, name)
+    hierarchy = try_hierarchy(ColumnValues(bound, {text: 1 for text in texts if text is not None}), spec)
+    row_of = {text: row for row, text in enumerate(hierarchy.values.tolist())}
+    label_row = {key: -1 if text is None else row_of[text] for key, text in zip(single.keys[name], texts, strict=True)}
+    quasi = [each for each in engine.schema(frame).names if _is_quasi(policy, each) and each != name]
+    tally = engine.tally(frame, [name, *quasi], {})
+    own = np.array([label_row[key] for key in tally.keys[name]], np.int64)
+    _, others = np.unique(encode_columns(tally.keys, quasi or [name]) * bool(quasi), axis=0, return_inverse=True)
+    shares = []
+    for level in range(hierarchy.height + 1):
+        labels = np.where(own < 0, -1, hierarchy.paths[own, level]) + 1
+        _, groups = np.unique(others.ravel() * (labels.max() + 1) + labels, return_inverse=True)
+        sizes = np.bincount(groups, tally.sizes)
+        shares.append(float((sizes == 1).sum() / max(sizes.sum(), 1)))
+    return shares
+
+
+def _is_quasi(policy: Policy, name: str) -> bool:
+    return name in policy.columns and policy.columns[name].role is Role.QUASI
 
 
 def try_hierarchy(values: ColumnValues, spec: HierarchySpec | None) -> Hierarchy:

@@ -188,7 +188,7 @@ async def query_table(session: StudioSession, question: Any, key: Any = None) ->
 async def save_step(call: Call) -> None:
     """Save the step that the page shows."""
     call.session.step = str(call.body.get("step", ""))[:MAX_STEP_LENGTH]
-    call.session.mark_changed()
+    call.session.cached_state = None  # no page shows it: a reload reads it
 
 
 @route("/api/decision", "POST")

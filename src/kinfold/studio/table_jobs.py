@@ -14,13 +14,16 @@ the value that a job returns to `result.json` in the folder of the job.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import date, timedelta
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -37,7 +40,7 @@ from kinfold.profiling.starter_policy import list_hierarchy_files, write_starter
 from kinfold.progress import watch_cost
 from kinfold.release.folder import MAX_RECORDS_CHECKED_TWICE
 from kinfold.release.release import Release
-from kinfold.release.report.chart import Chart, build_specification, get_script, load_theme
+from kinfold.release.report.chart import VEGA_LITE, Chart, build_specification, get_script, load_theme
 from kinfold.release.report.description import ReleaseContents, describe
 from kinfold.release.report.distribution_charts import chart_class_sizes, chart_column
 from kinfold.release.report.facts import MAX_LABELS, Bins, ColumnFacts, Facts, compute_edges, count_bins
@@ -210,9 +213,27 @@ def verify_release(request: Mapping[str, Any], send: EventSender) -> Any:
 
 
 def write_chart_script(request: Mapping[str, Any], send: EventSender) -> None:
-    """Write the script that draws charts in a browser."""
+    """Write the script that draws charts in a browser; it is made once for each version of the renderer."""
     send({"event": "progress", "stage": "script", "share": 0.1})
-    (Path(request["folder"]) / "vega.js").write_text(get_script(), encoding="utf-8")
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kinfold"
+    script = load_script(cache / f"charts-{version('vl-convert-python')}-{VEGA_LITE}.js")
+    (Path(request["folder"]) / "vega.js").write_text(script, encoding="utf-8")
+
+
+def load_script(cached: Path) -> str:
+    """Return the script from a file that only this user can change; else make it, and save it there if possible."""
+    with contextlib.suppress(OSError), cached.open(encoding="utf-8") as file:
+        status = os.fstat(file.fileno())
+        if status.st_mode & 0o022 == 0 and status.st_uid in (getattr(os, "getuid", lambda: status.st_uid)(), 0):
+            return file.read()
+    script = get_script()
+    with contextlib.suppress(OSError):
+        cached.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        part = cached.with_suffix(f".{os.getpid()}")
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            file.write(script)
+        part.replace(cached)
+    return script
 
 
 def compile_kernels(_: Mapping[str, Any], send: EventSender) -> None:

@@ -55,9 +55,17 @@ export async function refresh() {
   redraw();
 }
 
-/** Return the last answer of an address, and get a new one if the session has changed (`fixed`: never). */
+/** Return what the answer of an address depends on in a session, as a text. */
+export function getDependency(address, session) {
+  const { source, runs, policy, log } = session;
+  if (address.startsWith("/api/map")) return JSON.stringify(runs.map(({ id, state }) => [id, state]));
+  const table = [log?.[0]?.at, source?.name, source?.bytes, source?.rows, source?.options];
+  return JSON.stringify(address.startsWith("/api/rows") ? table : [table, policy?.text]);
+}
+
+/** Return the last answer of an address, and get a new one if what it depends on has changed (`fixed`: never). */
 export function query(address, fixed = false) {
-  const version = fixed ? "fixed" : app.session?.version;
+  const version = fixed || !app.session ? "fixed" : getDependency(address, app.session);
   const known = answers.get(address) ?? { value: undefined, problems: [], version: null, busy: false };
   answers.set(address, known);
   if (known.version !== version && !known.busy) fetchAnswer(address, known, version);

@@ -3,13 +3,13 @@
 import { sendFile, send } from "../api.js";
 import { h } from "../dom.js";
 import { arrangeTree } from "../hierarchy_tree.js";
-import { count, plural } from "../numbers.js";
+import { count, plural, share } from "../numbers.js";
 import { getBuilderName, settings, trialNotice, builderChoices, getBuilder } from "../parts/builders.js";
 import { problemList } from "../parts/fields.js";
 import { explained } from "../parts/help.js";
 import { merging } from "../parts/merging.js";
 import { recoding } from "../parts/recoding.js";
-import { nextStep, nothingOpen, stepHead, verdict } from "../parts/sections.js";
+import { nextStep, nothingOpen, pending, stepHead, verdict } from "../parts/sections.js";
 import { tree } from "../parts/tree.js";
 import { getAddress, app, attempt, query } from "../store.js";
 
@@ -148,20 +148,54 @@ function built(column, hierarchy) {
 }
 
 function seenAsTree(column, hierarchy) {
-  const levels = hierarchy.levels.map((one) => `${count(one.labels)}`).join(" → ");
   return [
     explained(h("h3", {}, "Tree"), "Level"),
     h(
       "p",
       { class: "soft small" },
-      `${plural(hierarchy.height, "level")} above the values; labels by level: ${levels}. Numbers are records.`,
+      `${plural(hierarchy.height, "level")} above the values. Numbers are records.`,
     ),
     h(
       "div",
       { class: "tree-box", tabindex: "0", role: "region", "aria-label": `Tree of ${column.name}` },
       tree(column.name, arrangeTree(hierarchy.tree, column.declared?.order ?? [])),
     ),
+    column.role === "quasi-identifier" ? effect(column, hierarchy) : null,
   ];
+}
+
+// What each level does to the uniqueness of the records, while the other columns stay as they are.
+function effect(column, hierarchy) {
+  const answer = query(`/api/hierarchy/effect?column=${encodeURIComponent(column.name)}`);
+  const shares = answer.value?.unique;
+  if (!shares) return pending(answer);
+  return h(
+    "table",
+    { class: "tight effect" },
+    h("caption", {}, "Unique records, by level of this column"),
+    h(
+      "thead",
+      {},
+      h(
+        "tr",
+        {},
+        ["level", "labels", "unique"].map((name) => h("th", { scope: "col", class: "number" }, name)),
+      ),
+    ),
+    h(
+      "tbody",
+      {},
+      shares.map((unique, level) =>
+        h(
+          "tr",
+          {},
+          h("th", { scope: "row", class: "number" }, level),
+          h("td", { class: "number" }, hierarchy.levels[level] ? count(hierarchy.levels[level].labels) : "–"),
+          h("td", { class: "number" }, share(unique)),
+        ),
+      ),
+    ),
+  );
 }
 
 function exchange(column) {
