@@ -74,7 +74,7 @@ def test_the_rows_of_all_parts_are_those_of_the_one_file_in_its_order(
     folder = tmp_path_factory.mktemp("rows")
     types = (pa.string(), pa.float64(), pa.int64())
     table = pa.table(
-        {n: pa.array([row[i] for row in rows], types[i]) for i, n in enumerate(("a", "A b", "c")[:columns])}
+        {n: pa.array([row[i] for row in rows], types[i]) for i, n in enumerate(("a", "rowid", "c")[:columns])}
     )
     with DuckDB() as engine:
         frame = engine.read(table)
