@@ -125,6 +125,30 @@ def test_a_release_in_parts_is_that_of_the_embedded_engine_and_is_checked_in_the
         kinfold.verify(tmp_path / "two", k=5, engine="spark")
 
 
+def test_a_task_that_fails_in_the_middle_of_a_part_is_repeated_with_the_same_bytes(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, failed = odd_table(90), tmp_path / "failed"
+    local = write(DuckDB(), table, PartFolder(tmp_path / "one" / "release", ".csv", 3), ordered=True)
+    target = PartFolder(tmp_path / "two" / "release", ".csv", 3)
+    attempt = target.folder.with_name(writing.ATTEMPTS) / "half.csv"
+
+    def fail(session: Any, writer: Any, rows: Any, part: Any, parts: int) -> Any:
+        def fail_once(group: pa.Table) -> pa.Table:
+            if group.column("part")[0].as_py() == 1 and not failed.exists():
+                failed.touch()
+                attempt.write_bytes(b"half of a")
+                raise OSError("lost")
+            return writer(group)
+
+        return found(session, fail_once, rows, part, parts)
+
+    found = writing._write_groups
+    monkeypatch.setattr(writing, "_write_groups", fail)
+    assert write(Spark(spark, Resources()), table, target, ordered=True) == local
+    assert failed.exists()
+
+
 def test_a_folder_that_the_executors_do_not_share_is_refused(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
