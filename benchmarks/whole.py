@@ -1,6 +1,8 @@
 """The whole way, from a Parquet file to a verified folder: processor seconds, those of the method, memory and disk.
 
-    python -m benchmarks.whole lattice 1e7 [MEMORY [FOLDER]]      one run; its table is made first, in the folder
+    python -m benchmarks.whole lattice 1e7 [MEMORY [FOLDER [PARTS]]]      one run; its table is made in the folder
+
+With PARTS, the lattice reads its table from so many files and releases as many, and the folder is verified again.
 
 Each run has a process of its own, so that its peak is its own. Kernels are compiled before.
 """
@@ -39,7 +41,7 @@ SELECT 20 + CAST(floor(70 * pow(hash(i * 7 + 1) % 100000 / 100000.0, 1.3)) AS IN
        chr(112 + CAST(hash(i * 7 + 5) % 5 AS INT)) AS marital,
        2000 + CAST(hash(i * 7 + 6) % 20 AS INT) AS year,
        chr(65 + CAST(floor(6 * pow(hash(i * 11 + 7) % 1000 / 1000.0, 1.5)) AS INT)) AS disease
-FROM range({records}) t(i)
+FROM range({start}, {stop}) t(i)
 """
 
 
@@ -59,7 +61,18 @@ def people(path: Path, records: int) -> None:
     import duckdb
 
     with duckdb.connect(config={"memory_limit": "2GB"}) as made:
-        made.execute(f"COPY ({PEOPLE.format(records=records)}) TO '{path}' (FORMAT parquet)")
+        made.execute(f"COPY ({PEOPLE.format(start=0, stop=records)}) TO '{path}' (FORMAT parquet)")
+
+
+def people_in_parts(folder: Path, records: int, parts: int) -> None:
+    """Write the same people as a folder of files."""
+    import duckdb
+
+    folder.mkdir()
+    with duckdb.connect(config={"memory_limit": "2GB"}) as made:
+        for number in range(parts):
+            ends = {"start": number * records // parts, "stop": (number + 1) * records // parts}
+            made.execute(f"COPY ({PEOPLE.format(**ends)}) TO '{folder}/{number:05}.parquet' (FORMAT parquet)")
 
 
 def policy(method: str, memory: str | None) -> dict[str, Any]:
@@ -80,7 +93,7 @@ def policy(method: str, memory: str | None) -> dict[str, Any]:
     return {**asked, "columns": columns}
 
 
-def measured(method: str, records: int, memory: str | None, folder: Path) -> Row:
+def measured(method: str, records: int, memory: str | None, folder: Path, parts: int = 0) -> Row:
     """Run one case in this process."""
     import kinfold
     from kinfold import kernels
@@ -88,24 +101,32 @@ def measured(method: str, records: int, memory: str | None, folder: Path) -> Row
     from kinfold.methods.generalize import lattice
     from kinfold.methods.plan import list_kernels
 
-    source = folder / f"{'people' if method == 'lattice' else 'numbers'}{records}.parquet"
+    source = folder / f"{'people' if method == 'lattice' else 'numbers'}{records}{'' if parts else '.parquet'}"
     if not source.exists():
-        _called("make", method, records, str(source))  # in a process of its own: its memory is not the run's
+        _called("make", method, records, str(source), parts or "")  # a process of its own: its memory is not the run's
     kernels.warmup(modules=list_kernels(method))
     spent = [0.0]
     for module, name in ((microaggregation, "make_classes"), (lattice, "run")):
         setattr(module, name, _timed(getattr(module, name), spent))
     asked = policy(method, memory) | {"engine": {**policy(method, memory)["engine"], "spill": str(folder)}}
+    if parts:
+        asked |= {"source": {"parts": True}, "output": {**asked["output"], "parts": parts}}
     disk = _Disk(folder, source)
     began, clock = time.process_time(), time.perf_counter()
     release = kinfold.anonymize(source, asked)
-    release.save(folder / f"out-{method}-{records}", force=True)
+    out = release.save(folder / f"out-{method}-{records}", force=True)
     seconds, wall = time.process_time() - began, time.perf_counter() - clock
+    verified, classes = {}, release.verdict.classes
+    if parts:
+        del release
+        began = time.process_time()
+        assert kinfold.verify(out).holds
+        verified = {"parts": parts, "verify": round(time.process_time() - began, 1)}
     return {
         "work": method, "records": records, "memory": memory or "", "cpu_seconds": round(seconds, 1),
         "method": round(spent[0], 1), "rest": round(seconds - spent[0], 1), "wall": round(wall, 1),
         "peak_gb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6, 2), "disk_gb": disk.peak(),
-        "classes": release.verdict.classes,
+        "classes": classes, **verified,
     }  # fmt: skip
 
 
@@ -133,7 +154,8 @@ class _Disk:
             sizes = []
             for path in self._folder.rglob("*"):
                 try:
-                    sizes.append(path.stat().st_size if path != self._but and path.is_file() else 0)
+                    inside = self._but in (path, path.parent)
+                    sizes.append(path.stat().st_size if not inside and path.is_file() else 0)
                 except OSError:
                     continue
             self._most = max(self._most, sum(sizes))
@@ -170,9 +192,12 @@ def run(*, quick: bool = False) -> Iterator[Row]:
 
 
 if __name__ == "__main__":
-    given = [*sys.argv[1:], "", ""]
+    given = [*sys.argv[1:], "", "", ""]
     if given[0] == "make":
-        (people if given[1] == "lattice" else numbers)(Path(given[3]), int(given[2]))
+        if given[4]:
+            people_in_parts(Path(given[3]), int(given[2]), int(given[4]))
+        else:
+            (people if given[1] == "lattice" else numbers)(Path(given[3]), int(given[2]))
     else:
         place = Path(given[3] or tempfile.mkdtemp())
-        print(json.dumps(measured(given[0], int(float(given[1])), given[2] or None, place)))
+        print(json.dumps(measured(given[0], int(float(given[1])), given[2] or None, place, int(given[4] or 0))))

@@ -564,7 +564,7 @@ def read_counted(path: Path, certificate: Mapping[str, Any], expected: Sequence[
             raise InvalidTable(f"the part '{file.name}' has another number of records than the certificate states")
         read = counts.total()
     table = {name: [row[i] for row in counts] for i, name in enumerate(needed)}
-    return {**restore_values(table, certificate["release"]), COUNTS: [*counts.values()]}
+    return {**restore_values(table, certificate["release"], file), COUNTS: [*counts.values()]}
 
 
 def join_people(table: dict[str, Fields], people: dict[str, Fields], unit: str) -> dict[str, Fields]:
@@ -583,18 +583,19 @@ def read_table(path: Path, certificate: Mapping[str, Any]) -> dict[str, Fields]:
     """Return the columns of a file as text."""
     release = certificate.get("release", {})
     header, *rows = read_rows(path, release)
-    return restore_values({str(name): [row[i] for row in rows] for i, name in enumerate(header)}, release)
+    table = {str(name): [row[i] for row in rows] for i, name in enumerate(header)}
+    return restore_values(table, release, path)
 
 
-def restore_values(table: dict[str, Fields], release: Mapping[str, Any]) -> dict[str, Fields]:
+def restore_values(table: dict[str, Fields], release: Mapping[str, Any], file: Path) -> dict[str, Fields]:
     """Return columns with decimal points, and without the apostrophes before formulas."""
+    if release.get("decimal") == "," and file.suffix != ".parquet":
+        swap = str.maketrans(".,", ",.")
+        plain = {name: [text and text.translate(swap) for text in fields] for name, fields in table.items()}
+        table |= {n: c for n, c in plain.items() if all(NUMBER_PATTERN.fullmatch(t.strip(" ")) for t in c if t)}
     if release.get("quoted"):
-        table = {name: [text and unquote(text) for text in fields] for name, fields in table.items()}
-    if release.get("decimal") != ",":
-        return table
-    swap = str.maketrans(".,", ",.")
-    plain = {name: [text and text.translate(swap) for text in fields] for name, fields in table.items()}
-    return table | {n: c for n, c in plain.items() if all(NUMBER_PATTERN.fullmatch(t.strip(" ")) for t in c if t)}
+        return {name: [text and unquote(text) for text in fields] for name, fields in table.items()}
+    return table
 
 
 def unquote(text: str) -> str:

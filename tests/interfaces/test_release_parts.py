@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 import tracemalloc
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from command import run
 from kinfold import checker
 from kinfold.errors import PolicyError
 from kinfold.release.certificate import Certificate
+from kinfold.studio.release_files import pack_folder, save_folder
 from kinfold.tables.duckdb.engine import DuckDB
 from kinfold.tables.engine import PartFolder
 from kinfold.tables.queries import collect_rows
@@ -74,7 +77,7 @@ def test_the_rows_of_all_parts_are_those_of_the_one_file_in_its_order(
     folder = tmp_path_factory.mktemp("rows")
     types = (pa.string(), pa.float64(), pa.int64())
     table = pa.table(
-        {n: pa.array([row[i] for row in rows], types[i]) for i, n in enumerate(("a", "A b", "c")[:columns])}
+        {n: pa.array([row[i] for row in rows], types[i]) for i, n in enumerate(("a", "rowid", "c")[:columns])}
     )
     with DuckDB() as engine:
         frame = engine.read(table)
@@ -261,6 +264,14 @@ def test_the_data_package_names_every_part(made: Path) -> None:
     assert (resource["name"], resource["format"], resource["mediatype"]) == ("release", "csv", "text/csv")
     assert "`release/part-*`, 300 records" in (made / "public" / "dictionary.md").read_text()
     assert json.loads((made / "public" / "dictionary.json").read_text())["parts"] == 5
+
+
+def test_the_studio_packs_and_saves_parts(made: Path, tmp_path: Path) -> None:
+    names = {file.relative_to(made / "public").as_posix() for file in (made / "public").rglob("*") if file.is_file()}
+    with zipfile.ZipFile(io.BytesIO(pack_folder(made / "public", tmp_path))) as archive:
+        assert {*archive.namelist()} == names
+    save_folder(made / "public", tmp_path, tmp_path / "saved")
+    assert kinfold.verify(tmp_path / "saved", twice=True).holds
 
 
 def test_measure_and_diff_read_parts(tmp_path: Path) -> None:

@@ -31,8 +31,9 @@ from kinfold.release.inspection import check_frame, figures_agree, get_figures
 from kinfold.release.publication import publish
 from kinfold.release.release import Release
 from kinfold.release.several_releases import list_people, write_people
+from kinfold.tables import frames
 from kinfold.tables.databases.address import DatabaseAddress
-from kinfold.tables.engine import Engine, PartFolder
+from kinfold.tables.engine import Engine, PartFolder, open_spark_engine
 from kinfold.tables.frames import Snapshot
 from kinfold.tables.points import Labels
 from kinfold.tables.queries import number_texts
@@ -192,16 +193,24 @@ def _count_groupings(terms: Terms) -> int:
 
 def _certify_file(release: Release, file: Path, documents: Sequence[Path], *, twice: bool) -> None:
     """Read the written file, certify it, and check the public folder as a recipient would."""
-    from kinfold.tables.duckdb.engine import DuckDB
-
     form = replace(read_form(_describe_form(release)), parts=file.is_dir())
-    limits = release.policy.request.engine.resources.for_sources(_find_written(release, file))
     release.engine.close(only_counts=True)  # frees memory: the check counts again
-    with DuckDB(limits) as engine:
+    with _open_checker(release, file) as engine:
         frame = engine.read(_find_written(release, file), form=form)
         certificate = _build_certificate(release, engine, frame, documents, file)
         (file.parent / "certificate.json").write_text(certificate.text(), encoding="utf-8")
         check_frame(file.parent, engine, frame, twice=twice).require()
+
+
+def _open_checker(release: Release, file: Path) -> Any:
+    """Start the engine that reads what was written; Parquet parts of a cluster are checked in the cluster."""
+    from kinfold.tables.duckdb.engine import DuckDB
+
+    policy, in_cluster = release.policy.request, frames.is_spark(release.source)
+    if file.is_dir() and policy.output.format == "parquet" and (in_cluster or policy.engine.name == "spark"):
+        master = policy.engine.master
+        return open_spark_engine(release.source if in_cluster else None, master, policy.engine.resources)
+    return DuckDB(policy.engine.resources.for_sources(_find_written(release, file)))
 
 
 def _find_written(release: Release, file: Path) -> Path | LinkedFiles:

@@ -22,7 +22,7 @@ from kinfold.models.verdict import Verdict
 from kinfold.policy.model import ColumnPolicy, Policy
 from kinfold.policy.terms import build_release_terms
 from kinfold.release.certificate import Certificate, check_shape, describe_people, describe_terms, read_form, read_terms
-from kinfold.tables.engine import Engine
+from kinfold.tables.engine import Engine, open_spark_engine
 from kinfold.tables.readers.files import combine_checksums, hash_file
 from kinfold.tables.readers.linked_tables import LinkedFile, LinkedFiles
 from kinfold.tables.recoding import ValueLimits, ValueMap, ValueRecoding
@@ -54,17 +54,14 @@ def check_folder(
     about people cannot be checked without the column that names them. A note of the verdict says so, unless `rows_only`
     is set. The check fails if `require_people` is set, or if only the recipient's policy has a unit.
     """
-    from kinfold.tables.duckdb.engine import DuckDB
-    from kinfold.tables.resources import Resources
-
     public = find_public_folder(folder)
     certificate = read_checked_certificate(public)
+    own_policy = None if policy is None else policy(certificate)
     source, form = find_released(public, certificate), read_form(certificate.content["release"])
-    with DuckDB(Resources().for_sources(source)) as engine:
+    with _open_engine(own_policy, source) as engine:
         frame = engine.read(source, form=form)
         verdict, terms = _check_rows(public, certificate, engine, frame, twice=twice), read_terms(certificate)
-        if policy is not None:
-            own_policy = policy(certificate)
+        if own_policy is not None:
             if own_policy.output.spreadsheet_safe and not form.quoted:
                 frame = engine.read(source, form=replace(form, quoted=True))
             own_terms = build_release_terms(own_policy.expect_surrogates(terms.surrogates), engine, frame)
@@ -81,6 +78,17 @@ def check_folder(
     if review := certificate.content.get("review"):
         notes.append(review["statement"])
     return Inspection(replace(verdict, notes=tuple(notes)), certificate)
+
+
+def _open_engine(policy: Policy | None, source: Path | LinkedFiles) -> Any:
+    """Start the engine that a recipient asks for, or the embedded one."""
+    from kinfold.tables.duckdb.engine import DuckDB
+    from kinfold.tables.resources import Resources
+
+    resources = Resources() if policy is None else policy.engine.resources
+    if policy is not None and policy.engine.name == "spark":
+        return open_spark_engine(None, policy.engine.master, resources)
+    return DuckDB(resources.for_sources(source))
 
 
 def check_frame(public: Path, engine: Engine, frame: Any, *, twice: bool) -> Verdict:

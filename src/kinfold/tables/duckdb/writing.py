@@ -7,9 +7,9 @@ many, and each part is a range of it, written by all threads.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import duckdb
 import pyarrow as pa
@@ -32,51 +32,81 @@ from kinfold.tables.schema import Column, Schema, Storage
 MIN_ROWS_TO_COUNT = 200_000  # below, counting equal rows before sorting saves no time
 MIN_ROWS_PER_DISTINCT = 3  # with fewer equal rows on average, counting takes longer than sorting
 ROWS_PER_BATCH = 65_536
+RowCounter: TypeAlias = Callable[[Sequence[str]], Iterable[int]]  # of counts over all rows, given as SQL
+
 TRIAL_ROWS = 1 << 18  # written to find how many bytes a row takes
 BLOCK_ROWS = 1 << 13  # of consecutive rows in a trial, because sorted rows compress well
 
 
 def write_file(db: Database, frame: Frame, path: Path, schema: Schema, *, ordered: bool, quoted: bool) -> None:
     """Write a CSV or Parquet file, by its ending; `ordered` sorts the rows by all their written values."""
-    values, options = _prepare_values(db, frame, path.suffix, schema, quoted=quoted)
-    rows = f"SELECT {_name_sql(values, frame.names)} FROM {frame.table} s"
+    values, options = prepare_values(db, frame, path.suffix, schema, quoted=quoted)
+    rows = f"SELECT {name_sql(values, frame.names)} FROM {frame.table} s"
     _copy(db, _sort_sql(db, frame, rows, ordered=ordered), path, options)
 
 
 def write_parts(db: Database, frame: Frame, target: PartFolder, schema: Schema, *, ordered: bool, quoted: bool) -> None:
     """Write part files of equally many rows, whose rows are those of the one file in its order; none is empty."""
-    values, options = _prepare_values(db, frame, target.ending, schema, quoted=quoted)
+    values, options = prepare_values(db, frame, target.ending, schema, quoted=quoted)
     written = [f"w{i}" for i in range(len(values))]
-    rows = f"SELECT {_name_sql(values, written)} FROM {frame.table} s"
+    rows = f"SELECT {name_sql(values, written)} FROM {frame.table} s"
     table = db.table(_sort_sql(db, frame, rows, ordered=ordered))
-    count, named = db.count(table), f"SELECT {_name_sql(written, frame.names)} FROM {table}"
-    parts = target.parts or _count_parts(db, named, count, target, options)
-    parts = max(1, min(parts, count))
+    count, named = db.count(table), f"SELECT {name_sql(written, frame.names)} FROM {table} s"
+    parts = target.parts
+    if target.bytes is not None:
+        trial = db.folder / f"trial{next(db.numbers)}{target.ending}"
+        _copy(db, f"{named} WHERE {make_trial_sql('s.rowid', count)}", trial, options)
+        parts = count_parts(trial.stat().st_size, count, target.bytes)
+        trial.unlink()
+    parts = max(1, min(parts or 1, count))
     for number in range(parts):
         first, end = number * count // parts, (number + 1) * count // parts
-        part = target.folder / f"part-{number:05}{target.ending}"
-        _copy(db, f"{named} WHERE rowid >= {first} AND rowid < {end}", part, options)
+        part = name_part(target.folder, number, target.ending)
+        _copy(db, f"{named} WHERE s.rowid >= {first} AND s.rowid < {end}", part, options)
     db.drop(table)
 
 
-def _count_parts(db: Database, named: str, count: int, target: PartFolder, options: str) -> int:
-    """Return how many parts of the given size all rows make, by the size of a trial file."""
-    every = max(1, count // TRIAL_ROWS)
-    chosen = f"(rowid // {BLOCK_ROWS}) % {every} = 0"
-    trial = db.folder / f"trial{next(db.numbers)}{target.ending}"
-    _copy(db, f"{named} WHERE {chosen}", trial, options)
-    tried = int(db.row(f"SELECT count(*) FROM ({named} WHERE {chosen})")[0])
-    size = trial.stat().st_size
-    trial.unlink()
-    return math.ceil(size * count / max(tried, 1) / (target.bytes or size))
+def name_part(folder: Path, number: int, ending: str) -> Path:
+    """Return the path of a part file; names are in the order of the numbers."""
+    return folder / f"part-{number:05}{ending}"
 
 
-def _prepare_values(db: Database, frame: Frame, ending: str, schema: Schema, *, quoted: bool) -> tuple[list[str], str]:
-    """Return SQL for the value of each column as it is written, and the options of the format."""
+def make_trial_sql(position: str, rows: int) -> str:
+    """Return a test of a row's position that is true of about `TRIAL_ROWS` rows."""
+    return f"CAST(floor({position} / {BLOCK_ROWS}) AS BIGINT) % {_count_strides(rows)} = 0"
+
+
+def count_parts(trial: int, rows: int, size: int) -> int:
+    """Return how many parts of a size all rows make, given the bytes of the rows of a trial."""
+    stride = BLOCK_ROWS * _count_strides(rows)
+    tried = rows // stride * BLOCK_ROWS + min(rows % stride, BLOCK_ROWS)
+    return math.ceil(trial * rows / max(tried, 1) / size)
+
+
+def _count_strides(rows: int) -> int:
+    return max(1, rows // TRIAL_ROWS)
+
+
+def prepare_values(
+    db: Database,
+    frame: Frame,
+    ending: str,
+    schema: Schema,
+    *,
+    quoted: bool,
+    find: Callable[[str], Frame] | None = None,
+    count: RowCounter | None = None,
+) -> tuple[list[str], str]:
+    """Return SQL for the value of each column as it is written, and the options of the format.
+
+    If the rows are not in this database, `find` returns a table with the values of a column, and `count` counts rows.
+    """
     if ending == ".parquet":
-        values, options = [typed_sql(db, frame, name, schema.get(name)) for name in frame.names], "FORMAT parquet"
+        tables = [find(name) if find else frame for name in frame.names]
+        values = [typed_sql(db, each, name, schema.get(name)) for each, name in zip(tables, frame.names, strict=True)]
+        options = "FORMAT parquet"
     else:
-        _refuse_nul_characters(db, frame)
+        _refuse_nul_characters(frame, count or (lambda questions: db.answers(questions, frame.table)))
         values = [csv_value_sql(frame, name) for name in frame.names]
         options = f"FORMAT csv, HEADER, DELIMITER {quote_string(frame.separator)}"
     if quoted:
@@ -87,7 +117,8 @@ def _prepare_values(db: Database, frame: Frame, ending: str, schema: Schema, *, 
     return values, options
 
 
-def _name_sql(values: Sequence[str], names: Sequence[str]) -> str:
+def name_sql(values: Sequence[str], names: Sequence[str]) -> str:
+    """Return SQL for values with the names of columns."""
     return ", ".join(f"{value} AS {quote_identifier(name)}" for value, name in zip(values, names, strict=True))
 
 
@@ -110,10 +141,10 @@ def _order_sql(frame: Frame, ordered: bool) -> str:
     return "ALL" if ordered else f"s.{frame.order}"
 
 
-def _refuse_nul_characters(db: Database, frame: Frame) -> None:
+def _refuse_nul_characters(frame: Frame, count: RowCounter) -> None:
     """Refuse texts with a NUL character, which no text file can hold; a table read from a text file has none."""
     names = [name for name in frame.names if frame.typed and frame.sql_type(name) == "VARCHAR"]
-    counts = db.answers([frame.count_where_sql(f"contains({frame.at(name)}, chr(0))") for name in names], frame.table)
+    counts = count([frame.count_where_sql(f"contains({frame.at(name)}, chr(0))") for name in names]) if names else ()
     fix = 'remove it from the values, or write Parquet: output.format = "parquet" (--format parquet)'
     problems = [
         Problem(f"column '{name}': {plural(rows, 'value')} with a NUL character", fix)
@@ -187,7 +218,7 @@ def export_rows(
     kinds = db.types(f"SELECT {', '.join(values)} FROM {frame.table}")
     types = [_check_type(db, frame, value, kind, fit_type(kind)) for value, kind in zip(values, kinds, strict=True)]
     cast = [f"CAST({value} AS {kind})" for value, kind in zip(values, types, strict=True)]
-    columns = _name_sql(cast, frame.names)
+    columns = name_sql(cast, frame.names)
     checksum = compute_row_checksum(db, cast, frame.table)
     rows = db.reader(f"SELECT {columns} FROM {frame.table} s ORDER BY {_order_sql(frame, ordered)}", ROWS_PER_BATCH)
     return ExportedRows(frame.names, tuple(types), rows, checksum)

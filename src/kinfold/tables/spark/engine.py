@@ -29,7 +29,7 @@ from kinfold.tables.duckdb.connection import Database
 from kinfold.tables.duckdb.engine import DuckDB
 from kinfold.tables.duckdb.expressions import Frame, number_sql
 from kinfold.tables.duckdb.tallies import AggregateQuery, compute_moments, compute_order_stats, group_keys
-from kinfold.tables.engine import ClassLabels, ColumnRequest, NumericPair, ReleasedColumns, StoredValues
+from kinfold.tables.engine import ClassLabels, ColumnRequest, NumericPair, PartFolder, ReleasedColumns, StoredValues
 from kinfold.tables.readers.normalization import plan_normalization
 from kinfold.tables.recoding import RecodedValues, Recoding, ValueRecoding
 from kinfold.tables.regions import Regions, RequestedColumns, Route
@@ -47,6 +47,7 @@ from kinfold.tables.spark.frame import (
     select_release_columns,
 )
 from kinfold.tables.spark.session import JobSession
+from kinfold.tables.spark.writing import write_parts
 from kinfold.tables.tally import Tally
 
 
@@ -292,13 +293,18 @@ class Spark:
     def write(
         self,
         frame: SparkFrame | Frame,
-        target: Path | TargetTable,
+        target: Path | PartFolder | TargetTable,
         schema: Schema,
         *,
         ordered: bool,
         quoted: bool = False,
     ) -> str | None:
-        """Write one file or a new table; the rows are collected on disk, one part at a time."""
+        """Write one file or a new table: the rows are collected on disk, one part at a time. Executors write parts."""
+        if isinstance(target, PartFolder) and isinstance(frame, SparkFrame) and self._tallies.count_rows(frame):
+            self._require_unchanged()
+            count, tally = partial(self._tallies.sum_counts, frame), lambda name: self._tallies.get(frame, [name])
+            write_parts(self._session, self._db, frame, target, schema, count, tally, ordered=ordered, quoted=quoted)
+            return None
         local = frame if isinstance(frame, Frame) else self._joins.collect_columns(frame, frame.names)
         self._require_unchanged()
         checksum = self._duckdb.write(local, target, schema, ordered=ordered, quoted=quoted)

@@ -106,6 +106,7 @@ class SparkFrame:
     blanked = property(attrgetter("layout.blanked"))
     separator = property(attrgetter("layout.separator"))
     formulas = property(attrgetter("layout.formulas"))
+    files = property(attrgetter("layout.files"))
     parts = property(attrgetter("layout.parts"))
 
     def to_spark(self, *, quoted: bool = False) -> Any:

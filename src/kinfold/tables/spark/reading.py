@@ -29,7 +29,7 @@ from kinfold.tables.column_names import check_column_names
 from kinfold.tables.duckdb.connection import Database
 from kinfold.tables.duckdb.expressions import Frame
 from kinfold.tables.readers import reading
-from kinfold.tables.readers.files import Format, combine_checksums, detect_format, hash_file
+from kinfold.tables.readers.files import Format, PartRows, combine_checksums, detect_format, hash_file
 from kinfold.tables.readers.reading import PartFile
 from kinfold.tables.resources import Resources
 from kinfold.tables.source_form import SourceForm
@@ -96,6 +96,8 @@ def read_parquet(session: JobSession, source: Path, form: SourceForm, table: str
     mixed = frozenset[str]().union(*(survey.frame.mixed for survey in surveys))
     checksum = _compute_checksum(surveys, source, form)
     layout = replace(first.frame, table=table, checksum=checksum, order=PLACE, mixed=mixed)
+    if _has_parts(source, form):
+        layout = replace(layout, files=tuple(PartRows(each.name, each.checksum, each.rows) for each in surveys))
     scan = _scan(session, surveys, layout)
     if scan is None:
         rows = _read_in_executors(session, surveys, layout)
