@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -164,7 +164,45 @@ def plates(name: str) -> ProposalTable:
     return build(name, columns, roles | {"km": CONFIDENTIAL}, unit="device")
 
 
-AGAIN = (own_places, unnamed, waves, followed, births, plates)
+def unnamed_numbers(name: str) -> ProposalTable:
+    """Numbers whose name says little or lies: codes of places, days counted by a program, ranks, household incomes."""
+    rng = seed(name)
+    rows = 600
+    columns = single_rows(rng, rows) | {"ln": np.arange(rows) + 1, "q17": rng.integers(10, 990, rows)}
+    columns |= {"d_adm": rng.integers(44_197, 44_900, rows), "rank": rng.permutation(rows) + 1}
+    columns |= {"zw_dni": np.where(rng.random(rows) < 0.6, 0, rng.geometric(0.1, rows))}
+    columns |= {"hh_income": np.round(rng.lognormal(7.6, 0.5, rows), -1)}
+    columns |= {"diag_year": rng.integers(2005, 2021, rows), "diag_m": rng.integers(1, 13, rows)}
+    columns |= {
+        "lives_in": [f"{s} {rng.integers(1, 99)}" for s in codes(rng, rows, ["Hauptstr.", "Am Bach", "Burgweg"])]
+    }
+    columns |= {"seen": [f"{d}\N{DEGREE SIGN}{rng.integers(10, 59)}'N" for d in rng.integers(47, 55, rows)]}
+    columns |= {
+        "by": codes(rng, rows, ["Dr. Oakfield", "Prof. Rust", "PD Lang"]),
+        "phrf": np.round(rng.lognormal(8, 0.5, rows), 3),
+    }
+    gone = dict.fromkeys(("q17", "d_adm", "seen", "diag_m"), REMOVE) | dict.fromkeys(
+        ("ln", "rank", "lives_in", "by"), ID
+    )
+    roles = gone | {"zw_dni": CONFIDENTIAL, "hh_income": CONFIDENTIAL, "diag_year": QUASI, "phrf": "weight"}
+    return build(name, columns, SINGLE_ROLES | roles)
+
+
+def payments(name: str) -> ProposalTable:
+    """Payments by masked cards, with the seconds between two times that are almost the same, over months."""
+    rng = seed(name)
+    who = rng.integers(0, 60, 720)
+    cards = [f"4{i * 7919 % 99_999:05}******{i * 31 % 9999:04}" for i in range(60)]
+    begun = [datetime(2023, 1, 1) + timedelta(seconds=int(second)) for second in rng.integers(0, 15_000_000, 720)]
+    seconds = rng.gamma(1, 90, 720).astype(int)
+    ended = [first + timedelta(seconds=int(each)) for first, each in zip(begun, seconds, strict=True)]
+    columns: Columns = {"pan": [cards[i] for i in who], "begun": begun, "ended": ended, "seconds": seconds}
+    columns |= {"amount": np.round(rng.lognormal(3, 1, 720), 2)}
+    roles = {"pan": ID, "begun": QUASI, "ended": QUASI, "seconds": QUASI, "amount": CONFIDENTIAL}
+    return build(name, columns, roles, unit="pan", dependent=frozenset({"seconds"}))
+
+
+AGAIN = (unnamed_numbers, payments, own_places, unnamed, waves, followed, births, plates)
 FAMILIES = [
     (numbered, [*NUMBERS]),
     (events, ["events"]),

@@ -113,6 +113,14 @@ def test_most_decisions_are_right() -> None:
     assert all(score.recall >= MIN_SHARE for score in scores.values())
 
 
+def test_amounts_that_look_like_codes_or_keys_are_kept() -> None:
+    """Days of illness that most people do not have, and rounded incomes of households, are no codes and no numbers."""
+    (profile,) = [profile for table, profile in profile_tables() if table.name == "unnamed numbers"]
+    kept = {column.name: column.role for column in profile.columns if column.name in ("zw_dni", "hh_income")}
+    assert kept == {"zw_dni": "confidential", "hh_income": "confidential"}
+    assert profile.unit is None
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PUBLIC)
 def test_public_files(name: str) -> None:

@@ -29,12 +29,16 @@ class Correlations:
     def is_combination(self, name: str, one: str, other: str) -> bool:
         """Whether a number is a linear combination of two others, and not of one of them alone."""
         places = [self._at[each] for each in (name, one, other)]
-        if _compute_determination(self._near[np.ix_(places, places)]) < MIN_NEAR_DETERMINATION:
+        near = self._near[np.ix_(places, places)]
+        close = near[1, 2] ** 2 > MAX_DETERMINATION_OF_ONE  # as are admission and discharge, over years
+        if not close and _compute_determination(near) < MIN_NEAR_DETERMINATION:
             return False
         columns = self._values[places]
         kept = columns[:, ~np.isnan(columns).any(axis=0)]
         if kept.shape[1] < MIN_COMPARED or (kept.std(axis=1) <= 0).any():
             return False
+        if close:
+            return _is_difference(*kept)
         return _compute_determination(np.corrcoef(kept)) >= MIN_DETERMINATION
 
 
@@ -48,6 +52,14 @@ def _correlate_present(values: Numbers) -> Numbers:
     products = centred @ centred.T - sums * sums.T / rows
     variances = squares - sums**2 / rows
     return np.asarray(products / np.sqrt(variances * variances.T), np.float64)
+
+
+def _is_difference(number: Numbers, one: Numbers, other: Numbers) -> bool:
+    """Whether a number follows the difference of two others that are almost the same, and neither of the two."""
+    difference = one - other
+    if difference.std() <= 0 or np.corrcoef(number, one)[0, 1] ** 2 > MAX_DETERMINATION_OF_ONE:
+        return False
+    return bool(np.corrcoef(number, difference)[0, 1] ** 2 >= MIN_DETERMINATION)
 
 
 def _compute_determination(r: Numbers) -> float:

@@ -26,7 +26,7 @@ import numpy as np
 from kinfold.profiling.dependencies import MAX_COMPARED_ROWS, Agreement, Codes, RowEvidence, combine_codes, compare_rows
 from kinfold.profiling.questions import REMOVES_KEY, OpenQuestion
 from kinfold.profiling.roles import RoleProposal
-from kinfold.profiling.shapes import Shape
+from kinfold.profiling.shapes import QUANTITY_HINTS, Shape
 from kinfold.tables.column_names import Hint, mentions
 from kinfold.tables.schema import Storage
 
@@ -51,6 +51,7 @@ MIN_DETERMINED = 2  # columns that a key without facts determines, to ask whethe
 MIN_FACTS_OF_NAMED = 1  # that are constant if a group and a member number people
 MIN_FACTS_OF_UNNAMED = 2  # if the name of the member's number says nothing
 
+COUNTED_PEOPLE = "pers person* people"
 PERSON_WORDS = """
     patient* pat pt customer* cust
     person* pers persnr subject* subjid usubjid participant* proband* client* customer* kunde* member*
@@ -205,6 +206,8 @@ def _find_numbered(columns: Sequence[RoleProposal], comparison: RowComparison) -
 
 def _numbers_people(key: _Key) -> bool:
     """Whether the name says that a column numbers people, however few: `patient_id`, `id`, but not `user_type`."""
+    if mentions(key.name, COUNTED_PEOPLE) and _counts_from_one(key.proposal) and Hint.NUMBER not in key.proposal.hints:
+        return False  # how many live in a flat
     words = [word for word in re.split(r"[\W\d_]+", key.name) if word]
     named = mentions(key.name, PERSON_WORDS)
     return (named and (Hint.NUMBER in key.proposal.hints or len(words) == 1)) or mentions("".join(words), "id uid pid")
@@ -260,6 +263,8 @@ def _looks_like_key(column: RoleProposal) -> bool:
         return True
     if column.known_hint and Hint.HOUSEHOLD not in column.hints:
         return False
+    if QUANTITY_HINTS & column.hints and Hint.NUMBER not in column.hints:
+        return False  # the income of a household
     return bool({Hint.NUMBER, Hint.HOUSEHOLD} & column.hints) or mentions(column.name, PERSON_WORDS)
 
 

@@ -36,7 +36,15 @@ from kinfold.profiling.roles import (
     propose_roles,
     protect_dependent,
 )
-from kinfold.profiling.shapes import MAX_CODE_VALUES, Shape, detect_shape, find_coordinates, find_scale, needs_order
+from kinfold.profiling.shapes import (
+    MAX_CODE_VALUES,
+    Shape,
+    detect_shape,
+    find_coordinates,
+    find_scale,
+    is_skewed_count,
+    needs_order,
+)
 from kinfold.profiling.value_hints import are_births, find_value_hints
 from kinfold.progress import Progress, no_progress
 from kinfold.tables.column_names import SENSITIVE_HINTS, Hint, find_hints, require_header
@@ -212,7 +220,7 @@ def _propose(
 
 
 def _remove_by_values(columns: Sequence[RoleProposal]) -> list[RoleProposal]:
-    """Return columns whose values are coordinates with the role remove, and names of people with their reason."""
+    """Return columns whose values are coordinates with the role remove, and names and addresses with their reason."""
     places = {*find_coordinates([(column.column, column.stats) for column in columns if not column.hints])}
     result = []
     for column in columns:
@@ -221,7 +229,7 @@ def _remove_by_values(columns: Sequence[RoleProposal]) -> list[RoleProposal]:
         elif column.role is Role.IDENTIFIER and Hint.PERSON in column.hints - find_hints(
             f"{column.name} {column.column.title}"
         ):
-            result.append(column.with_role(Role.IDENTIFIER, "its values are names of people"))
+            result.append(column.with_role(Role.IDENTIFIER, "its values are names or addresses of people"))
         else:
             result.append(column)
     return result
@@ -289,6 +297,8 @@ def _observe_column(engine: Engine, frame: Any, column: Column, stats: ValueStat
         named |= find_hints(column.title)
     if form := frame.form.get_columns([column.name]).get(column.name):
         named |= {Hint.MEASURE} if form.unit else set()
+    if column.storage in (Storage.INTEGER, Storage.NUMBER) and is_skewed_count(stats):
+        named -= {Hint.NUMBER}  # dni are numbers of people in Spain, and days in Poland
     if column.storage is Storage.TEXT:
         by_values = find_value_hints(column.name, stats)
         named = named - {*SENSITIVE_HINTS} if Hint.PERSON in by_values else named  # a taxpayer is no tax

@@ -12,8 +12,10 @@ The proposal runs, and in doubt it removes a column or asks.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 import numpy as np
 
@@ -42,6 +44,9 @@ BIRTH_RECORD_WORDS = (
     "apgar* gest* ssw zwduur zwanger* schwanger* neonat* newborn* parit* gravid* *wochen delivery* geburtsart*"
 )
 MIN_FINE_DECIMALS = 4
+MAX_DAY = 31  # the highest number of a month or a day of the month
+MIN_SHARE_OF_MONTHS = 0.8  # of these numbers that occur
+DATE_ENDING = re.compile(r"[\W_]*(m|mm|mo|mon|month|monat|mois|mes|mese|d|dd|t|tag|day|jour|dia|giorno)[\W\d_]*")
 MIN_ROWS_FOR_MEAN = 100  # of a column that is called weights by its mean
 
 Determines = Callable[[str, str], bool]  # whether the first column determines the second
@@ -93,7 +98,7 @@ class RoleProposal:
 
 def propose_roles(columns: Sequence[RoleProposal], determines: Determines) -> list[RoleProposal]:
     """Return the columns with the roles that they have alone, and sampling weights."""
-    single = [_propose_alone(column) for column in columns]
+    single = [_propose_part_of_date(_propose_alone(column), columns) for column in columns]
     return [_propose_weight(column, single, determines) for column in single]
 
 
@@ -154,6 +159,23 @@ def _is_known_anyway(proposal: RoleProposal) -> bool:
     return age or proposal.shape in (Shape.MOMENT, Shape.YEAR, Shape.POST_CODE)
 
 
+def _propose_part_of_date(proposal: RoleProposal, columns: Sequence[RoleProposal]) -> RoleProposal:
+    """Return the month or day next to a year as known to others: `diag_m` and `diag_year` are one date."""
+    stats = proposal.stats
+    if proposal.role is not Role.CONFIDENTIAL or not 1 <= stats.low <= stats.high <= MAX_DAY or stats.distinct < 2:
+        return proposal
+    if stats.whole_numbers < stats.filled or stats.distinct < MIN_SHARE_OF_MONTHS * stats.high:
+        return proposal
+    name = proposal.name.casefold()
+    years = (column.name for column in columns if column.shape is Shape.YEAR)
+    for year in years:
+        stem = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(name, year.casefold(), strict=False)))
+        ending = DATE_ENDING.fullmatch(name[stem:])
+        if stem >= 2 and ending:
+            return proposal.with_role(Role.QUASI, proposal.shape.value, f"with '{year}' a date, which others may know")
+    return proposal
+
+
 def _describe_hint(proposal: RoleProposal, hint: Hint) -> str:
     by_name, by_title = hint in find_hints(proposal.name), hint in find_hints(proposal.column.title)
     return f"its {'name hints' if by_name else 'label hints' if by_title else 'values hint'} at {hint.phrase}"
@@ -172,7 +194,8 @@ def _names_people(proposal: RoleProposal) -> bool:
 def _propose_weight(proposal: RoleProposal, columns: Sequence[RoleProposal], determines: Determines) -> RoleProposal:
     """Return a column of sampling weights with its role."""
     number = proposal.column.storage in (Storage.INTEGER, Storage.NUMBER) and Hint.POINT not in proposal.hints
-    if not number or not proposal.stats.filled or not proposal.stats.low >= 0 or not proposal.stats.high > 0:
+    yes_or_no = proposal.stats.distinct == 2 and proposal.stats.high == 1  # w: woman
+    if not number or yes_or_no or not proposal.stats.low >= 0 or not proposal.stats.high > 0:
         return proposal
     if proposal.shape is Shape.OWN_NUMBER and Hint.SAMPLING not in proposal.hints:
         return proposal

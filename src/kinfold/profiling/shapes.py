@@ -101,8 +101,12 @@ MIN_EVEN_SPREAD = (
 )
 MIN_UNIFORM_SPREAD = 0.42  # the same, of numbers that were drawn at random or assigned, and not measured
 MIN_LAST_NUMBER = 1000
+MAX_UNIFORM_DEVIATIONS = 3.0  # of the quantiles of equally frequent numbers
+MIN_ZERO_SHARE = 0.2  # of the rows of a count that most people do not have
+MAX_SKEWED_MEAN = 0.35  # mean of the numbers that are not zero, as a share of the highest; of codes it is about 0.5
 MIN_RANDOM_ROWS = 100
 YEAR_RANGE = (1850, 2100)
+RECENT_YEARS = (1900, 2049)  # of events, also if there are few of them
 MIN_SENTENCE_WORDS = 4  # words
 MIN_TEXT_LETTERS = 40  # letters
 MAX_ROWS_PER_UNIT = 30  # average rows of a household or a person
@@ -113,8 +117,8 @@ DIGITS = re.compile(r"[0-9 ./-]+")
 NUMBERED_CODE = re.compile(r"[^\W\d_]{0,4}[-_ ]?[0-9]{3,}[-_ ]?[^\W\d_]?")  # P00123, 4711-B
 MONTH_AND_YEAR = re.compile(r"[^\W\d_]{3,9}\.?[- /]?(19|20)?[0-9]{2}")  # Jan 1950
 _digits = r"(?=(?:[^0-9]*[0-9]){3})"  # three or more
-TOKEN = re.compile(  # hashes, keys of devices, accounts, addresses of computers and people: long, without a blank
-    rf"{_digits}[0-9A-Za-z_.:/@+-]{{12,}}|[0-9a-f]{{8,}}|[^\s@]+@[^\s@]+|([0-9]{{1,3}}\.){{3}}[0-9]{{1,3}}"
+TOKEN = re.compile(  # hashes, keys of devices, accounts, also masked, addresses of computers and people: long, no blank
+    rf"{_digits}[0-9A-Za-z_.:/@+*#-]{{12,}}|[0-9a-f]{{8,}}|[^\s@]+@[^\s@]+|([0-9]{{1,3}}\.){{3}}[0-9]{{1,3}}"
     r"|\+?[0-9(][0-9 ()/.-]{8,}[0-9]|[A-Z]{2}[0-9]{2}( ?[0-9A-Z]{4}){3,}.*",
     re.ASCII,
 )
@@ -187,6 +191,15 @@ def needs_order(column: Column, stats: ValueStats) -> bool:
 def is_nearly_unique(stats: ValueStats) -> bool:
     """Whether almost every record has its own value."""
     return stats.filled > 1 and stats.distinct >= ALMOST_ALL * stats.filled
+
+
+def is_skewed_count(stats: ValueStats) -> bool:
+    """Whether zero is the most frequent number and most others are far below the highest: days, events, money."""
+    counts = dict(zip(map(float, stats.values), stats.counts, strict=True))
+    zeros = counts.get(0.0, 0)
+    if stats.low != 0 or zeros < max(MIN_ZERO_SHARE * stats.filled, stats.max_count) or zeros == stats.filled:
+        return False
+    return stats.mean * stats.filled / (stats.filled - zeros) <= MAX_SKEWED_MEAN * stats.high
 
 
 def find_coordinates(columns: Sequence[tuple[Column, ValueStats]]) -> Iterator[str]:
@@ -272,10 +285,12 @@ def _detect_integer_shape(stats: ValueStats, order: OrderStats | None, hints: fr
         return Shape.POST_CODE
     if not quantity and stats.distinct > MAX_CODE_VALUES and _matches(stats, WRITTEN_DATE):
         return Shape.MANY_CODES  # whose average would be no date
-    if not quantity and is_nearly_unique(stats) and _looks_assigned(stats, order):
+    if is_nearly_unique(stats) and (_counts_records(stats) or (not quantity and _looks_assigned(stats, order))):
         return Shape.OWN_NUMBER
     if Hint.AGE in hints and _are_possible_ages(stats):
         return Shape.AGE
+    if not quantity and stats.distinct > 2 and RECENT_YEARS[0] <= stats.low and stats.high <= RECENT_YEARS[1]:
+        return Shape.YEAR
     if stats.distinct <= (MAX_GRADES if quantity else MAX_CODE_VALUES) and stats.mean_count >= 2:
         return Shape.CODE
     if quantity:
@@ -284,14 +299,18 @@ def _detect_integer_shape(stats: ValueStats, order: OrderStats | None, hints: fr
         return Shape.POST_CODE if _matches(stats, POST_CODE) else Shape.MANY_CODES
     if YEAR_RANGE[0] <= stats.low and stats.high <= YEAR_RANGE[1]:
         return Shape.YEAR
+    if is_skewed_count(stats):
+        return Shape.AMOUNT
     if stats.low >= 0 and stats.high <= MAX_AGE:
         smooth = stats.mean_count < 4 or _is_quantity(stats)
-        return (Shape.AGE if _span_lives(stats, hints) else Shape.AMOUNT) if smooth else Shape.MANY_CODES
+        if smooth and _span_lives(stats, hints):
+            return Shape.AGE
+        return Shape.AMOUNT if smooth and not _is_uniform(stats) else Shape.MANY_CODES
     if (_comes_in_runs(stats, order) and _is_even(stats)) or (
         _have_one_length(stats, MIN_LONG_NUMBER) and not quantity
     ):
         return Shape.SHARED_NUMBER
-    if stats.mean_count < 5 or _is_rounded(stats) or _is_quantity(stats):
+    if not _is_uniform(stats) and (stats.mean_count < 5 or _is_rounded(stats) or _is_quantity(stats)):
         return Shape.AMOUNT
     return Shape.MANY_CODES
 
@@ -339,6 +358,23 @@ def _looks_assigned(stats: ValueStats, order: OrderStats | None) -> bool:
     random = stats.filled >= MIN_RANDOM_ROWS and stats.high >= MIN_LAST_NUMBER
     least = max(MIN_UNIFORM_SPREAD, 0.5 - 2 / math.sqrt(stats.distinct))  # four deviations: of random numbers it is 0.5
     return _have_one_length(stats, 5) or (random and _is_even(stats, least))
+
+
+def _counts_records(stats: ValueStats) -> bool:
+    """Whether each record has its own number, and none is absent between the first and the last: numbers or ranks."""
+    return stats.distinct == stats.filled == stats.high - stats.low + 1 and stats.distinct > MAX_CODE_VALUES
+
+
+def _is_uniform(stats: ValueStats) -> bool:
+    """Whether all of many whole numbers are equally frequent, like codes and days, and unlike what is measured."""
+    if not stats.complete or stats.filled < MIN_RANDOM_ROWS or stats.low < 0 or _is_rounded(stats):
+        return False
+    values, counts = np.array([float(value) for value in stats.values]), np.array(stats.counts, np.float64)
+    order = np.argsort(values)
+    below = np.searchsorted(np.cumsum(counts[order]), np.array([0.05, 0.25, 0.5, 0.75, 0.95]) * stats.filled)
+    shares = (values[order][below] - stats.low) / max(stats.high - stats.low, 1.0)
+    tolerance = MAX_UNIFORM_DEVIATIONS * 0.5 / math.sqrt(stats.filled) + 1 / stats.distinct
+    return bool(np.abs(shares - (0.05, 0.25, 0.5, 0.75, 0.95)).max() <= tolerance)
 
 
 def _have_one_length(stats: ValueStats, digits: int) -> bool:

@@ -3,7 +3,9 @@
 words      religions, parties, orientations, offences, ethnic groups, diseases and drugs: see value_words.toml
 forms      blood groups, genotypes, codes of drugs (ATC); chapters of ICD-10, if the name says chapter
 
-names      first names and surnames, capitalized, with or without a title; a part of many values is enough
+names      first names and surnames, capitalized, with or without a title; a part of many values is enough;
+           any capitalized words behind a title
+addresses  streets with the number of a house
 
 At least two different words must occur, in at least half of the values that have a meaning. Words that mean other
 things too, such as black and white, count only together with one that does not.
@@ -40,12 +42,38 @@ LETTERS_OF_SEX = tuple(map(frozenset, ("mf", "mw", "hf", "mv", "mk")))  # of two
 OTHER_SEXES = frozenset("dxuno")
 
 ROMAN_CHAPTER = re.compile(r"X{0,2}(IX|IV|V?I{0,3})")  # I to XXII
+_fine = r"[-+]?[0-9]{1,3}[.,][0-9]{3,}"
+POINT = re.compile(  # degrees and minutes, two numbers with fractions, well-known text
+    rf"[NSEWO]? ?-?[0-9]{{1,3}} ?\u00b0 ?[0-9NSEWO].*|{_fine}[;, ]+{_fine}|(SRID=\d+;)?POINT.*\(.*",
+    re.IGNORECASE,
+)
 FORMS = (
     (Hint.HEALTH, re.compile(r"(A|B|AB|0|O)[ ]?([+-]|pos|neg|rh[+-])\.?", re.IGNORECASE)),
     (Hint.HEALTH, re.compile(r"[A-DGHJ-NPRSV][0-9]{2}[A-Z]{2}[0-9]{2}")),  # ATC
     (Hint.GENETIC, re.compile(r"[ACGT]([/|][ACGT])|rs[0-9]{4,}")),
     (Hint.GENETIC, re.compile(r"[ACGT]{2}")),
 )
+
+_street = (  # the end of the name of a street, words behind it, and words before it
+    r"str\.?|stra(ss|\N{LATIN SMALL LETTER SHARP S})e|weg|allee|gasse|platz|ring|damm|ufer|straat|laan|plein|gatan|vej"
+    r"|v[a\N{LATIN SMALL LETTER A WITH RING ABOVE}]gen"
+)
+_way = r"street|st|avenue|ave|road|rd|lane|ln|drive|dr|boulevard|blvd|court|ct|terrace|close|crescent"
+_before = (
+    r"rue|avenue|av\.?|bd\.?|boulevard|chemin|impasse|via|viale|piazza|corso|calle|c/|avenida|avda\.?|plaza|rua|ul\.|ulica"
+    r"|al\.|am|im|an der"
+)
+STREET_NUMBER = re.compile(
+    rf"(?P<street>[^\W\d][^\d,;]*({_street})|({_before}) [^\d;]+),? ?\d{{1,4}} ?[a-z]?(\b.*)?"
+    rf"|\d{{1,5}} ?[a-z]?,? ([^\d,;]+ ({_way})\.?|({_before}) [^\d;]+)(\b.*)?",
+    re.IGNORECASE,
+)
+TITLED_NAME = re.compile(  # of a few people with a title, or of their offices
+    r"(.*\b)?(Prof|Dr|PD|Dott|Dra|Mr|Mrs|Ms|Herrn?|Frau|Mme|Sr|Sra|RA|RAin)\b\.?"
+    r"( (med|iur|phil|Dr|rer\. nat)\.?)* [^\W\d_a-z].*"
+)
+MIN_ADDRESSES = 20
+MIN_ADDRESS_SHARE = 0.5  # of the values: other streets have no telling word
 
 ALMOST_ALL = 0.95
 LAST_FIRST_BIRTH = 1980  # a table whose first year is later is about events
@@ -63,8 +91,10 @@ def find_value_hints(name: str, stats: ValueStats) -> frozenset[Hint]:
     >>> list(find_value_hints("v7", ValueStats(9, 3, values=("Catholic", "Muslim", "none"), counts=(4, 3, 2))))
     [<Hint.BELIEF: 'belief'>]
     """
-    if _are_names(stats.values):
+    if _are_names(stats.values) or _are_addresses(stats.values) or _have_titles(stats.values):
         return frozenset({Hint.PERSON})
+    if stats.distinct > MANY_NAMES and _have_form(stats.values, POINT):
+        return frozenset({Hint.POINT})
     if not 2 <= stats.distinct <= MAX_VALUES:
         return frozenset()
     if mentions(name, "chapter* kapitel* chapitre* capitulo* capitolo*") and all(
@@ -88,6 +118,18 @@ def are_births(values: Sequence[str]) -> bool:
         return False
     years = [int(match["year"] or match["last"]) for match in matches]
     return min(years) <= LAST_FIRST_BIRTH and max(years) - min(years) >= MIN_BIRTH_YEARS
+
+
+def _are_addresses(values: Sequence[str]) -> bool:
+    """Whether many values are streets with the number of a house, in one of several languages."""
+    addresses = sum(STREET_NUMBER.fullmatch(value.strip()) is not None for value in values)
+    return addresses >= max(MIN_ADDRESSES, MIN_ADDRESS_SHARE * len(values))
+
+
+def _have_titles(values: Sequence[str]) -> bool:
+    """Whether most of at least two values are names with a title."""
+    titled = sum(TITLED_NAME.fullmatch(value.strip()) is not None for value in values)
+    return titled >= max(MIN_WORDS, MIN_SHARE * sum(_simplify(value) not in NEUTRAL_VALUES for value in values))
 
 
 def _have_form(values: Sequence[str], form: re.Pattern[str]) -> bool:
