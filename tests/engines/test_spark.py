@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -29,6 +28,7 @@ from kinfold.tables.spark import blocks as spark_blocks
 from kinfold.tables.spark import engine as spark_engine
 from kinfold.tables.spark import session
 from kinfold.tables.spark.blocks import run_in_executors
+from kinfold.tables.spark.driver import Driver
 from kinfold.tables.spark.session import JobSession, find_java_home, open_session
 
 RECORDS = 2_000
@@ -102,7 +102,7 @@ def run_on_spark(
     spark: Any, blocks: Any, make: Any, progress: Any = lambda *_: None, checkpoints: Any = pool.NO_CHECKPOINTS
 ) -> Any:
     return pool.run_blocks(
-        blocks, make, progress, checkpoints, lambda *given: run_in_executors(JobSession(spark), *given)
+        blocks, make, progress, checkpoints, lambda *given: run_in_executors(Driver(JobSession(spark)), *given)
     )
 
 
@@ -207,14 +207,6 @@ def test_frames_that_hold_no_table_are_refused(spark: Any, made: Any, told: str)
 def test_a_session_on_another_cluster_is_not_taken(spark: Any) -> None:
     with pytest.raises(PolicyError, match=r"engine\.master"):
         kinfold.anonymize(people(50), policy(engine={"name": "spark", "master": "spark://127.0.0.1:7077"}))
-
-
-def test_rows_of_a_database_are_left_to_the_other_engine(spark: Any, tmp_path: Path) -> None:
-
-    with sqlite3.connect(tmp_path / "a.db") as db:
-        db.execute("CREATE TABLE t (a)")
-    with pytest.raises(PolicyError, match="database"):
-        kinfold.anonymize(f"sqlite:///{tmp_path / 'a.db'}?table=t", policy(engine={"name": "spark"}))
 
 
 def test_where_pyspark_is_missing_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -94,7 +94,7 @@ class Advice:
 def advise(source: Any, policy: Policy, progress: Progress = no_progress) -> Advice:
     """Return what a policy would cost; raise if `anonymize` would refuse it."""
     policy.review.require_answers()
-    started, rows = time.perf_counter(), link_tables(policy, resolve_source(source))
+    started, rows = time.perf_counter(), link_tables(policy, resolve_source(source, policy))
     with open_engine(policy, rows) as engine:
         original = engine.read(rows, MISSING_TEXTS, policy.form)
         table = bind_table(engine, original, policy)[2]
