@@ -17,7 +17,7 @@ MODULES = read_modules()
 BUDGET = {
     "top": (9, 2_310),
     "cli": (8, 2_060),
-    "comparison": (5, 1_010),
+    "comparison": (5, 1_060),
     "convert": (5, 1_310),
     "demo": (1, 140),
     "disk": (3, 550),

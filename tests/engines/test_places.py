@@ -13,13 +13,15 @@ import pytest
 from pyarrow import orc, parquet
 
 import kinfold
+from command import run
 from kinfold.errors import DataError, PolicyError
 from kinfold.policy.model import Policy
-from kinfold.tables.databases.address import SparkPlace, locate, parse_source
+from kinfold.tables.databases.address import SparkPlace, locate, parse_source, select_rows
 from kinfold.tables.duckdb.engine import DuckDB
 from kinfold.tables.queries import collect_rows
 from kinfold.tables.resources import Resources
 from kinfold.tables.source_form import SourceForm
+from postgres import Server
 
 MISSING = ("",)
 PARTS = SourceForm(parts=True)
@@ -144,6 +146,32 @@ def test_rows_of_databases_are_read_in_an_executor(spark: Any, tmp_path: Path) -
     assert release.original.checksum == wanted.original.checksum
     with pytest.raises(DataError, match="nothing"):
         kinfold.anonymize(f"sqlite:///{tmp_path / 'a.db'}?table=nothing", policy())
+
+
+def test_rows_of_postgresql_have_their_types_in_spark(spark: Any, server: Server) -> None:
+    from kinfold.tables.spark.engine import Spark
+
+    values = (
+        "numeric '7.7500' AS a, date '2020-02-29' AS b, time '12:34:56' AS c, timestamptz '2020-01-01 01:00+02' AS d"
+    )
+    server.run("DROP TABLE IF EXISTS typed", f"CREATE TABLE typed AS SELECT {values}, 'x'::text AS e")
+    server.run("INSERT INTO typed (e) VALUES (NULL), ('')")
+    address = select_rows(parse_source(server.address()), "typed", None)
+    with DuckDB() as plain, Spark(spark, Resources()) as engine:
+        wanted, found = plain.read(address, MISSING), engine.read(address, MISSING)
+        assert engine.schema(found) == plain.schema(wanted)
+        assert collect_rows(engine, found).to_pydict() == collect_rows(plain, wanted).to_pydict()
+        assert (found.checksum, found.blanked) == (wanted.checksum, wanted.blanked)
+
+
+def test_the_command_reads_a_table_of_the_catalogue(spark: Any, tmp_path: Path) -> None:
+    spark.createDataFrame(people()).coalesce(1).createOrReplaceTempView("people_of_a_town")
+    keys = ("--quasi", "age", "--confidential", "ill", "-k", 4, "--method", "mdav", "--engine", "spark")
+    asked = ("anonymize", "people_of_a_town", *keys)
+    run(*asked, "--source-format", "table", "--out", tmp_path / "out").ok()
+    assert kinfold.verify(tmp_path / "out").k >= 4
+    run(*asked, "--out", tmp_path / "other").fails(3, "no such file")
+    run(*asked[:-2], "--source-format", "table", "--out", tmp_path / "other").fails(2, "for Spark alone")
 
 
 def test_jdbc_is_read_by_spark(spark: Any, tmp_path: Path) -> None:

@@ -269,6 +269,7 @@ class Spark:
 
     # Recoding
 
+    @answer_locally
     def recode(self, frame: SparkFrame, how: Mapping[str, ValueRecoding], schema: Schema) -> RecodedValues:
         """Recode single values of some columns, and count what changed."""
         recoded = recoding_sql.make_value_sql(self._db, frame.layout, how, schema)

@@ -59,8 +59,8 @@ def send_table(session: JobSession, db: Database, local: Frame, table: str) -> S
 def read_frame(driver: Driver, frame: Any, table: str, *, by_file: bool = False) -> SparkFrame:
     """Read a Spark frame in its current order, or in the order of its files.
 
-    It is computed once. If an executor loses the result, the run ends: computed again, the rows might differ or come
-    in another order.
+    A frame is computed once. If an executor loses the result, the run ends: computed again, the rows might differ or
+    come in another order. Rows of files are read again, because their places follow from the files.
     """
     from pyspark.sql.functions import broadcast, expr, lit, monotonically_increasing_id
 
@@ -75,7 +75,8 @@ def read_frame(driver: Driver, frame: Any, table: str, *, by_file: bool = False)
     session = driver.session
     with session.job():
         numbered = frame.select(*columns, file.alias("file"), block.cast("bigint").alias("block"))
-        numbered = numbered.withColumn("at", monotonically_increasing_id()).localCheckpoint()
+        numbered = numbered.withColumn("at", monotonically_increasing_id())
+        numbered = numbered.persist() if by_file else numbered.localCheckpoint()
         numbered = numbered.withColumn("part", expr(f"shiftright(at, {PARTITION_ROW_BITS})"))
         runs = numbered.groupBy("file", "block", "part").agg(expr("count(*) AS rows"), expr("min(at) AS first"))
     per_run = driver.collect(runs, "the rows of each partition").to_pylist()
