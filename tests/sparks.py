@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -30,6 +31,8 @@ INTERPRETED = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }  # nor are queries
+SUBMIT = "org.apache.spark.deploy.SparkSubmit"
+CONNECT = "org.apache.spark.sql.connect.service.SparkConnectServer"
 MASTER = "org.apache.spark.deploy.master.Master"
 WORKER = "org.apache.spark.deploy.worker.Worker"
 
@@ -97,21 +100,27 @@ def watch_driver(patch: pytest.MonkeyPatch) -> list[Brought]:
 
 
 class Cluster:
-    """A master and a worker, each a process of its own; so are the executors that the worker starts."""
+    """A master and workers, each a process of its own; so are the executors that the workers start."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.home = folder, require()
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
-        self.address = ""
+        self.address, self.executors = "", 1
 
-    def start(self, executors: int) -> None:
+    def start(self, executors: int, workers: int = 1) -> None:
         self._run("master", MASTER, "--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
         self.address = self._said("master", r"Starting Spark master at (spark://127\.0\.0\.1:[0-9]+)")
-        size = ("--cores", str(executors), "--memory", f"{700 * executors}m", "--work-dir", str(self.folder / "work"))
-        self._run("worker", WORKER, "--host", "127.0.0.1", "--webui-port", "0", *size, self.address)
-        self._said("worker", r"(Successfully registered with master)")
+        self.executors = executors
+        for number in range(workers):
+            self.start_worker(f"worker{number or ''}")
 
-    def _run(self, name: str, what: str, *options: str) -> None:
+    def start_worker(self, name: str) -> None:
+        cores, memory = ("--cores", str(self.executors)), ("--memory", f"{700 * self.executors}m")
+        where = ("--host", "127.0.0.1", "--webui-port", "0", "--work-dir", str(self.folder / name / "work"))
+        self._run(name, WORKER, *where, *cores, *memory, self.address)
+        self._said(name, r"(Successfully registered with master)")
+
+    def _run(self, name: str, what: str, *options: str, memory: str = "256m") -> None:
         import pyspark
 
         spark = Path(pyspark.__file__).parent
@@ -122,7 +131,7 @@ class Cluster:
             "SPARK_LOCAL_IP": "127.0.0.1",
             "SPARK_LOCAL_DIRS": str(self.folder),  # what a process that is killed leaves goes with the folder
         }
-        environment |= {"PYSPARK_PYTHON": sys.executable, "SPARK_DAEMON_MEMORY": "256m", "JDK_JAVA_OPTIONS": LIGHT}
+        environment |= {"PYSPARK_PYTHON": sys.executable, "SPARK_DAEMON_MEMORY": memory, "JDK_JAVA_OPTIONS": LIGHT}
         with (self.folder / f"{name}.log").open("wb") as log:
             command = [str(spark / "bin" / "spark-class"), what, *options]
             self.processes[name] = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
@@ -135,6 +144,23 @@ class Cluster:
             assert self.processes[name].poll() is None, log.read_text(errors="replace")
             time.sleep(0.2)
         raise AssertionError(f"{name} did not start: {log.read_text(errors='replace')}")
+
+    def start_connect(self) -> str:
+        """Start a server of Spark Connect that runs in one process, and return its address."""
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        settings = {"spark.connect.grpc.binding.address": "127.0.0.1", "spark.connect.grpc.binding.port": str(port)}
+        settings |= {
+            "spark.ui.enabled": "false",
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+        }
+        given = [part for key, value in (settings | INTERPRETED).items() for part in ("--conf", f"{key}={value}")]
+        options = ("--master", "local[2]", *given, "spark-internal")
+        self._run("connect", SUBMIT, "--class", CONNECT, *options, memory="700m")
+        self._said("connect", r"(Spark Connect server started)")
+        return f"sc://127.0.0.1:{port}"
 
     def stop(self) -> None:
         for process in self.processes.values():
@@ -162,12 +188,12 @@ def small_cluster(home: Path, patch: pytest.MonkeyPatch) -> Iterator[Cluster]:
 
 
 @contextmanager
-def cluster(executors: int = 2) -> Iterator[Cluster]:
-    """Start a cluster on loopback, and end it."""
+def cluster(executors: int = 2, workers: int = 1) -> Iterator[Cluster]:
+    """Start a cluster on loopback, with so many executors for each worker, and end it."""
     with tempfile.TemporaryDirectory() as folder:
         found = Cluster(Path(folder))
         try:
-            found.start(executors)
+            found.start(executors, workers)
             yield found
         finally:
             found.stop()

@@ -35,6 +35,7 @@ from kinfold.policy.binding import bind
 from kinfold.policy.encoding import encode
 from kinfold.policy.events import assign_attributes, link_tables, refuse_tables, separate_events
 from kinfold.policy.exact_values import describe_time_zones
+from kinfold.policy.gathering import require_collectable
 from kinfold.policy.households import fill_households, find_household_terms
 from kinfold.policy.model import Policy
 from kinfold.policy.population import read_population
@@ -58,7 +59,7 @@ from kinfold.release.several_releases import (
 )
 from kinfold.tables import frames
 from kinfold.tables.column_names import require_header
-from kinfold.tables.databases.address import DatabaseAddress, parse_source
+from kinfold.tables.databases.address import DatabaseAddress, SparkPlace, locate, parse_source
 from kinfold.tables.engine import Engine
 from kinfold.tables.regions import CheckpointStore
 from kinfold.tables.schema import Role, Schema
@@ -113,7 +114,7 @@ def anonymize(
     source = _parse_text(source)
     if not isinstance(source, Path | DatabaseAddress) and not frames.is_spark(source) and frames.is_frame(source):
         source = frames.Snapshot.from_frame(source)  # later changes to the caller's frame do not reach the release
-    rows = link_tables(request_policy, resolve_source(source))
+    rows = link_tables(request_policy, resolve_source(source, request_policy))
     engine = open_engine(request_policy, rows)
     report("read", 0, 1)
     original = engine.read(rows, MISSING_TEXTS, request_policy.form)  # frame: the rows of the source
@@ -245,7 +246,7 @@ def verify(
         raise PolicyError("only a release folder can be compared with other releases", fix="name the folder: DIR")
     request_policy = build_policy(policy, request)
     refuse_tables(request_policy, "a single file is not the whole release", "verify the folder of the release")
-    rows = resolve_source(source)
+    rows = resolve_source(source, request_policy)
     quoted = _is_quoted(request_policy, rows)
     form = replace(request_policy.source.form, encoding=None, header=None, skip=0, skip_totals=False, quoted=quoted)
     with open_engine(request_policy, rows) as engine:
@@ -278,9 +279,9 @@ def measure(original: Any, released: Any, policy: Any = None, **request: Any) ->
     request_policy = build_policy(policy, request)
     refuse_tables(request_policy, "rows of several tables are not paired", "read the measures of the release")
     index = frames.get_index_names(original)
-    sources = [resolve_source(original), resolve_source(released)]
+    sources = [resolve_source(each, request_policy) for each in (original, released)]
     if options.population is not None:
-        options = replace(options, population=resolve_source(options.population))
+        options = replace(options, population=resolve_source(options.population, request_policy))
         sources.append(options.population)
     with open_engine(request_policy, *sources) as engine:
         before = engine.read(sources[0], MISSING_TEXTS, request_policy.form)
@@ -339,7 +340,7 @@ def find_outliers(source: Any, policy: Any = None, **request: Any) -> MuArgusSta
 def _open_task(source: Any, policy: Policy, method: str) -> Iterator[Task]:
     """Yield the task of a method, whatever method the policy names."""
     policy = policy.model_copy(update={"method": policy.method.model_copy(update={"name": method})})
-    rows = link_tables(policy, resolve_source(source))
+    rows = link_tables(policy, resolve_source(source, policy))
     with open_engine(policy, rows) as engine:
         table = bind_table(engine, engine.read(rows, MISSING_TEXTS, policy.form), policy)[2]
         yield Task(table.policy, (*table.terms.models, *table.terms.statements), table)
@@ -349,6 +350,7 @@ def bind_table(
     engine: Engine, original: Any, policy: Policy, index: Collection[str] = ()
 ) -> tuple[PreparedTable, Schema, Table]:
     """Bind a policy to a frame; raise with every problem if it does not fit."""
+    require_collectable(engine, original, policy)  # no engine gathers more rows than it may
     policy = assign_attributes(policy, original.parts, original.names)  # of people or events, if tables were joined
     prepared = prepare(engine, original, policy, index)  # single values recoded: top, bottom, round_to, map
     household = find_household_terms(engine, prepared.frame, policy)
@@ -368,7 +370,7 @@ def bind_table(
 def build_hierarchy(source: Any, policy: Any, column: str) -> Hierarchy:
     """Return the hierarchy of a column as a policy builds it from the values of the column."""
     policy = Policy.of(policy)
-    rows = link_tables(policy, resolve_source(source))
+    rows = link_tables(policy, resolve_source(source, policy))
     with open_engine(policy, rows) as engine:
         frame = prepare(engine, engine.read(rows, MISSING_TEXTS, policy.form), policy).frame
         bound = bind(policy, engine.schema(frame))
@@ -390,11 +392,10 @@ def profile(source: Any, *, progress: StageProgress | None = None, **written: An
     from kinfold.profiling.profile import profile as profile_frame
 
     require_callable("progress", progress)
-    report = progress or _ignore_progress
     keywords = {f"source.{key}": f"{key}=" for key in written}
-    declared = Policy.parse({"privacy": {"k": 2}, "source": written}, options=keywords).source.form
-    with open_detected(source, declared) as (engine, frame, readings):
-        result = profile_frame(engine, frame, partial(report, "combinations"))
+    policy = Policy.parse({"privacy": {"k": 2}, "source": written}, options=keywords)
+    with open_detected(resolve_source(source, policy), policy.source.form) as (engine, frame, readings):
+        result = profile_frame(engine, frame, partial(progress or _ignore_progress, "combinations"))
         return readings.complete(result, frame.form)
 
 
@@ -473,10 +474,10 @@ def is_compiling() -> bool:
     return kernels.is_compiling()
 
 
-def resolve_source(source: Any) -> Any:
+def resolve_source(source: Any, policy: Policy | None = None) -> Any:
     """Return what an engine reads: a path, the address of rows in a database, a Spark frame, or rows as Arrow."""
-    if isinstance(source, str | Path):
-        return parse_source(source)
+    if isinstance(source, str | Path | SparkPlace):
+        return locate(source, policy.source.format if policy else None, policy.engine.name if policy else "")
     if isinstance(source, DatabaseAddress) or frames.is_spark(source):
         return source
     if isinstance(source, frames.Snapshot):

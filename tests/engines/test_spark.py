@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
+import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from kinfold.tables.spark import blocks as spark_blocks
 from kinfold.tables.spark import engine as spark_engine
 from kinfold.tables.spark import session
 from kinfold.tables.spark.blocks import run_in_executors
+from kinfold.tables.spark.driver import Driver
 from kinfold.tables.spark.session import JobSession, find_java_home, open_session
 
 RECORDS = 2_000
@@ -102,7 +103,7 @@ def run_on_spark(
     spark: Any, blocks: Any, make: Any, progress: Any = lambda *_: None, checkpoints: Any = pool.NO_CHECKPOINTS
 ) -> Any:
     return pool.run_blocks(
-        blocks, make, progress, checkpoints, lambda *given: run_in_executors(JobSession(spark), *given)
+        blocks, make, progress, checkpoints, lambda *given: run_in_executors(Driver(JobSession(spark)), *given)
     )
 
 
@@ -209,12 +210,9 @@ def test_a_session_on_another_cluster_is_not_taken(spark: Any) -> None:
         kinfold.anonymize(people(50), policy(engine={"name": "spark", "master": "spark://127.0.0.1:7077"}))
 
 
-def test_rows_of_a_database_are_left_to_the_other_engine(spark: Any, tmp_path: Path) -> None:
-
-    with sqlite3.connect(tmp_path / "a.db") as db:
-        db.execute("CREATE TABLE t (a)")
-    with pytest.raises(PolicyError, match="database"):
-        kinfold.anonymize(f"sqlite:///{tmp_path / 'a.db'}?table=t", policy(engine={"name": "spark"}))
+def test_an_address_of_spark_connect_is_no_master() -> None:
+    with pytest.raises(PolicyError, match="Spark Connect, which has no master"):
+        open_session("sc://127.0.0.1:15002", Resources())
 
 
 def test_where_pyspark_is_missing_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,6 +274,60 @@ def test_a_callback_can_stop_a_job(spark: Any) -> None:
     while spark.sparkContext.statusTracker().getActiveJobsIds() and time.monotonic() < end:
         time.sleep(0.1)
     assert not spark.sparkContext.statusTracker().getActiveJobsIds()
+
+
+def test_the_bar_follows_the_stages_of_a_job(spark: Any) -> None:
+    shares: set[float] = set()
+
+    def lasting(batches: Any) -> Any:
+        time.sleep(0.4)
+        yield from batches
+
+    def work(tell: Any) -> None:
+        session = JobSession(spark)
+        tell("read", 0, 1)
+        with session.job():
+            spark.range(8, numPartitions=8).mapInArrow(lasting, "id bigint").collect()
+
+    run_in_thread(work, lambda _, done, total: shares.add(done / total))
+    assert len([share for share in shares if 0 < share < 1]) > 1
+
+
+CONNECT = """
+import sys
+import numpy as np, pyarrow as pa
+from pyspark.sql import SparkSession
+import kinfold
+
+random = np.random.default_rng(1)
+table = pa.table({
+    "age": random.integers(18, 90, 300), "ill": random.choice(["flu", "cold"], 300),
+})
+columns = {"age": {"role": "quasi"}, "ill": {"role": "confidential", "type": "nominal"}}
+asked = {"privacy": {"k": 6}, "method": {"name": "mdav"}, "columns": columns}
+frame = SparkSession.builder.remote(sys.argv[1]).getOrCreate().createDataFrame(table)
+there, here = kinfold.anonymize(frame, asked), kinfold.anonymize(table, asked)
+assert there.labels.tolist() == here.labels.tolist()
+assert type(there.frame).__module__.startswith("pyspark.sql.connect")
+there.save(sys.argv[2])
+assert kinfold.verify(sys.argv[2]).holds
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_a_session_of_spark_connect(tmp_path: Path) -> None:
+    """A server and its client, which has no Java; the extra of kinfold does not bring gRPC."""
+    pytest.importorskip("grpc", reason="Spark Connect needs gRPC: pip install 'pyspark[connect]'")
+    cluster = sparks.Cluster(tmp_path)
+    try:
+        address = cluster.start_connect()
+        environment = {**os.environ, "PYTHONWARNINGS": "ignore", "JAVA_HOME": ""}
+        run = [sys.executable, "-c", CONNECT, address, str(tmp_path / "out")]
+        subprocess.run(run, check=True, env=environment, timeout=600)
+    finally:
+        cluster.stop()
 
 
 def written(folder: Path, table: pa.Table, many: int = 4) -> Path:
@@ -354,6 +406,67 @@ def test_a_cluster_of_two_executors_of_which_one_is_killed(
     assert len(killed) == 2
     assert err == ""  # no word of Spark's on the terminal
     assert json.loads(out)["k"] >= 6
+    files = [(tmp_path / place / "public" / "release.csv").read_bytes() for place in ("here", "there")]
+    assert files[0] == files[1]
+
+
+SCRIPT = """
+import sys, time, tomllib
+import kinfold
+
+def tell(stage, done, total, seen=set()):
+    if stage not in seen:
+        seen.add(stage)
+        print(stage, flush=True)
+
+source, policy, out, master = sys.argv[1:]
+asked = tomllib.loads(open(policy).read()) | {"source": {"parts": True}, "engine": {"name": "spark", "master": master}}
+release = kinfold.anonymize(source, asked, progress=tell)
+release.save(out, progress=tell)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.trust("faults")
+@pytest.mark.timeout(1_800)
+@pytest.mark.parametrize("method", ["mdav", "lattice"])
+def test_a_cluster_of_three_workers_of_which_one_is_killed_in_each_stage(method: str, tmp_path: Path) -> None:
+    """Master and workers are processes of their own; a worker dies with its executor, and another one takes its place.
+
+    It takes minutes: Spark notices a lost worker only after a while, and each stage computes again what was lost.
+    """
+    data = written(tmp_path / "data", people(1_200), 3)
+    text = POLICY.replace('"mdav"\nblock = 500', f'"{method}"' + ("\nblock = 500" if method == "mdav" else ""))
+    if method == "lattice":
+        text = text.replace('{ role = "quasi" }', '{ role = "quasi", hierarchy = { intervals = [100, 1000, 100000] } }')
+    (tmp_path / "policy.toml").write_text(text)
+    kinfold.anonymize(data, tomllib.loads(text) | {"source": {"parts": True}}).save(tmp_path / "here")
+    light = {"spark.executor.memory": "512m", "spark.executor.cores": "1", "spark.sql.shuffle.partitions": "3"}
+    light |= {"spark.shuffle.io.maxRetries": "1", "spark.shuffle.io.retryWait": "100ms", "spark.locality.wait": "0s"}
+    light |= {"spark.task.maxFailures": "20", "spark.stage.maxConsecutiveAttempts": "20", "spark.speculation": "true"}
+    environment = {**os.environ, "PYTHONPATH": str(Path(kinfold.__file__).parents[1]), "JDK_JAVA_OPTIONS": sparks.LIGHT}
+    environment["SPARK_CONF_DIR"] = str(set_up(tmp_path / "settings", light))
+    stages = []
+    with sparks.cluster(1, 3) as cluster:
+        arguments = [str(each) for each in (data, tmp_path / "policy.toml", tmp_path / "there", cluster.address)]
+        run = subprocess.Popen(
+            [sys.executable, "-c", SCRIPT, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env=environment,
+        )  # fmt: skip
+        assert run.stdout is not None
+        for stage in run.stdout:
+            time.sleep(1)  # midway
+            name = f"worker{len(stages) % 3 or ''}"
+            worker = cluster.processes[name]
+            for process in (*started_by({worker.pid}, b"CoarseGrainedExecutorBackend"), worker.pid):
+                os.kill(process, signal.SIGKILL)
+            worker.wait(30)
+            cluster.start_worker(name)
+            stages.append(stage.strip())
+        err = run.communicate(timeout=60)[1]
+    assert run.returncode == 0, err
+    assert {"read", "apply", "verify", "measure"} < {*stages}
     files = [(tmp_path / place / "public" / "release.csv").read_bytes() for place in ("here", "there")]
     assert files[0] == files[1]
 

@@ -236,3 +236,20 @@ def test_what_anonymize_refuses_is_refused(tmp_path: Path) -> None:
 
 def test_a_release_needs_a_folder(tmp_path: Path) -> None:
     run(*desk(tmp_path)).fails(2, "the release has no folder", "--out DIR", "--dry-run")
+
+
+def test_a_dry_run_on_spark_says_what_a_cluster_takes(spark: Any, tmp_path: Path) -> None:
+    ran = run(*desk(tmp_path), "--dry-run", "--engine", "spark").ok()
+    assert "on Spark: 8 executors of 4 cores" in ran.out
+    assert "the driver collects at most 300 rows at a time" in ran.out
+
+
+@pytest.mark.parametrize("family", ["partition", "generalize"])
+def test_more_executors_take_no_longer_and_no_task_is_empty(family: str) -> None:
+    small, large = ([*advice.estimate_clusters(family, records, 300_000)] for records in (10**6, 10**9))
+    assert len({cost.seconds for cost in small}) == 1  # one task
+    seconds = [cost.seconds for cost in large]
+    assert seconds == sorted(seconds, reverse=True)
+    assert seconds[0] - advice.SPARK_START == pytest.approx(16 * (seconds[-1] - advice.SPARK_START))
+    assert all(cost.driver_rows == 300_000 for cost in large)
+    assert min(cost.executor_bytes for cost in large) > max(cost.executor_bytes for cost in small)

@@ -83,6 +83,7 @@ SOURCE_OPTIONS = {  # the keys of [source]
     "header": _make_option(int, "Line of the column names; 0 if there is none.", panel=SOURCE_PANEL),
     "skip": _make_option(int, "Number of lines above the table.", panel=SOURCE_PANEL),
     "skip_totals": _make_option(bool, "Leave out rows of totals and footers.", panel=SOURCE_PANEL),
+    "format": _make_option(str, "For Spark: parquet, orc, delta, iceberg, csv, json, jsonl, table.", "--source-format"),
     "parts": _make_option(bool, "The table is a folder, or a pattern of files.", panel=SOURCE_PANEL),
 }
 DATABASE_OPTIONS = {

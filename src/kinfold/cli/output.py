@@ -295,6 +295,10 @@ def print_advice(advice: Advice) -> None:
     out.print(f"  method: {advice.method} ({advice.reason})", soft_wrap=True)
     more = ", and refinement" if advice.refined else ""
     out.print(f"  expected time: about {max(advice.total_seconds, 1):,.0f} s{more}")
+    for cost in advice.clusters:
+        memory, rows = f"{cost.executor_bytes / 1e9:.1f} GB each", f"at most {cost.driver_rows:,} rows at a time"
+        each = f"{cost.executors} executors of {cost.cores} cores, {memory}"
+        out.print(f"  on Spark: {each}: about {cost.seconds:,.0f} s; the driver collects {rows}")
     records, whole = plural(advice.records, "record"), advice.sampled == advice.records
     sample = f"a sample of {advice.sampled:,} of {records}, and expected for all"
     out.print(f"  measured on {f'all {records}' if whole else sample}")

@@ -46,6 +46,13 @@ READINGS = 2  # the source, and the release for the checks
 CHECKS = 1.5  # seconds of a run without reading and method, for each second of a trial: also checks, charts and writing
 COMPARED_K = (3, 5, 10)
 FIRST_T = 0.2  # tried if the policy has no t
+# On Spark: processor seconds and bytes for each record, measured on local[2] up to a million records (docs/spark.md).
+# The bytes of a generalization are assumed, as in benchmarks/cluster.py: a key of six columns with its count, twice.
+GENERALIZATION_COST, PARTITION_COST = (29e-6, 152.0), (76e-6, 700.0)
+SPARK_START = 30.0  # seconds, for any table
+EXECUTORS, EXECUTOR_CORES = (2, 8, 32), 4
+EXECUTOR_BYTES = 1e9  # of Java, before any record
+RECORDS_PER_TASK = 1_000_000  # of a region, or a part
 SEARCH_STEPS = 2_000  # of a method that searches a level for each cell
 
 
@@ -65,6 +72,17 @@ class PolicyTrial:
 
 
 @dataclass(frozen=True)
+class ClusterCost:
+    """What a run is expected to take on Spark."""
+
+    executors: int
+    cores: int  # of an executor
+    seconds: float
+    executor_bytes: float  # of Python and Java
+    driver_rows: int  # collected at a time
+
+
+@dataclass(frozen=True)
 class Advice:
     """What a run would do and cost."""
 
@@ -80,6 +98,7 @@ class Advice:
     by_column: Mapping[str, float]  # the most expensive quasi-identifier first
     in_sample: float  # loss of all quasi-identifiers of the sample
     trials: tuple[PolicyTrial, ...]
+    clusters: tuple[ClusterCost, ...] = ()  # if the engine is Spark
 
     @property
     def hardly_kept(self) -> tuple[str, ...]:
@@ -94,7 +113,7 @@ class Advice:
 def advise(source: Any, policy: Policy, progress: Progress = no_progress) -> Advice:
     """Return what a policy would cost; raise if `anonymize` would refuse it."""
     policy.review.require_answers()
-    started, rows = time.perf_counter(), link_tables(policy, resolve_source(source))
+    started, rows = time.perf_counter(), link_tables(policy, resolve_source(source, policy))
     with open_engine(policy, rows) as engine:
         original = engine.read(rows, MISSING_TEXTS, policy.form)
         table = bind_table(engine, original, policy)[2]
@@ -124,7 +143,24 @@ def advise(source: Any, policy: Policy, progress: Progress = no_progress) -> Adv
     total = seconds + READINGS * read_seconds + CHECKS * trial_seconds * records / sample.rows
     refined = method.family == "partition" and policy.method.refinement_limits == (None, None)
     cost = (round(seconds, 3), round(total, 3), refined, overall, others, lost, mean_loss([*in_sample.values()]))
-    return Advice(records, sample.rows, method.name, reason, *cost, trials)
+    on_spark = policy.engine.name == "spark"
+    clusters = tuple(estimate_clusters(method.family, records, policy.engine.driver_rows)) if on_spark else ()
+    return Advice(records, sample.rows, method.name, reason, *cost, trials, clusters)
+
+
+def estimate_clusters(family: str, records: int, driver_rows: int) -> Iterator[ClusterCost]:
+    """Yield what a run is expected to take on executors of four cores; the release itself is written on top.
+
+    >>> [round(cost.seconds) for cost in estimate_clusters("partition", 10**9, 300_000)][-1] < 10**9 / 10**4
+    True
+    """
+    each, record_bytes = PARTITION_COST if family == "partition" else GENERALIZATION_COST
+    for executors in EXECUTORS:
+        cores = executors * EXECUTOR_CORES
+        tasks = min(cores, max(1, -(-records // RECORDS_PER_TASK)))
+        seconds = SPARK_START + records * each / tasks
+        held = min(EXECUTOR_CORES, tasks) * record_bytes * min(records, RECORDS_PER_TASK)
+        yield ClusterCost(executors, EXECUTOR_CORES, seconds, EXECUTOR_BYTES + held, min(records, driver_rows))
 
 
 def _find_trend(sample: _Sample, policy: Policy, lost: Mapping[str, float], records: int) -> dict[str, float]:

@@ -29,6 +29,7 @@ from kinfold.tables.queries import (
     compute_sample_weights,
     count_equal_rows,
     label_rows,
+    limit_sample,
     round_stable,
     sample_positions,
     sum_squared_errors,
@@ -79,16 +80,28 @@ class NumberCounts(NamedTuple):
 ValueCounts: TypeAlias = NumberCounts | Counter[str | None]
 
 
+def max_distinct_counted(engine: Engine) -> int:
+    """Return how many distinct values of a column are counted one by one."""
+    return limit_sample(engine, MAX_DISTINCT_COUNTED)
+
+
 def count_values(
     engine: Engine, frame: Any, bound: BoundColumn, sample: Sample | None = None, *, original: bool = False
 ) -> ValueCounts:
     """Count the values of a column as numbers, if it holds numbers or dates, else as text.
 
-    If it has very many values and there is a `sample` of the table, `original` or released, the sample is counted.
+    If it has very many values and there is a `sample` of the table, `original` or released, the sample is counted; a
+    sample of the rows if the engine cannot collect so many values.
     """
     column = engine.schema(frame)[bound.name]
-    estimated = sample is not None and column.distinct > MAX_DISTINCT_COUNTED
-    rows = (sample.original if original else sample.released) if sample is not None and estimated else frame
+    estimated = (
+        sample is not None or engine.max_collected_rows is not None
+    ) and column.distinct > max_distinct_counted(engine)
+    rows = frame
+    if estimated and sample is not None:
+        rows = sample.original if original else sample.released
+    elif estimated:
+        rows = engine.take(frame, sample_positions(column.rows, limit_sample(engine, SAMPLE_RECORDS)))[0]
     if column.holds(bound.kind):
         spread = engine.tally(rows, (), {bound.name: column}).spreads[bound.name]
         values, records = np.asarray(spread.values, np.float64), spread.totals()
@@ -110,7 +123,7 @@ def draw_sample(
     """Draw a sample of a large table, with the sizes of the classes of its records."""
     engine, quasi = table.engine, [column.name for column in table.policy.with_role(Role.QUASI)]
     records = engine.schema(original).rows
-    places = sample_positions(records, SAMPLE_RECORDS)
+    places = sample_positions(records, limit_sample(engine, SAMPLE_RECORDS))
     sampled = engine.take(original, places)[0]
     released_sample, rows = engine.take(released, places, replace(recoding, columns={}))
     after = np.zeros(len(places), np.int64)
@@ -429,6 +442,8 @@ def pair_tables(
     """Return both tables with their pairing; a `large` table by a sample, with its `dominated` classes."""
     engine, request = table.engine, table.policy.request
     every = request.report.measures == "all" or bool(request.sampling_weights)
+    limit, whole = engine.max_collected_rows, recoding.tuples is not None and original is table.frame
+    large = large or (limit is not None and table.policy.rows > limit and not whole)
     if large and not every:
         return TablePair(engine, original, released, draw_sample(table, original, released, recoding, dominated))
     if recoding.tuples is None or original is not table.frame or every:

@@ -19,12 +19,12 @@ from kinfold.policy.model import Rule
 from kinfold.policy.rule_checks import count_violations
 from kinfold.policy.rules import bind_rules
 from kinfold.tables.engine import Engine
-from kinfold.tables.queries import sample_positions
+from kinfold.tables.queries import limit_sample, sample_positions
 from kinfold.tables.relations import SAMPLED_ROWS, Relation, SampledColumn, find_relations
 from kinfold.tables.schema import Role, Schema
 
 MAX_COLUMNS = 60  # compared with each other
-MAX_ROWS_COUNTED = 300_000  # of larger tables, about so many rows of each
+MAX_ROWS_COUNTED = 240_000  # of larger tables, about so many rows of each
 MAX_LISTED = 20  # relations that break, the worst first
 
 
@@ -48,9 +48,9 @@ def measure_structure(tables: TablePair, policy: BoundPolicy) -> dict[str, Any]:
     engine, sample = tables.engine, tables.sample
     original, released = tables.inspected
     rows, note = engine.schema(original).rows, {"estimated": sample.note} if sample else {}
-    if rows > MAX_ROWS_COUNTED:  # rules are counted on columns in memory
+    if rows > (most := limit_sample(engine, MAX_ROWS_COUNTED)):  # rules are counted on columns in memory
         original, released = (_take_sample(engine, frame) for frame in (original, released))
-        note = note or {"estimated": f"estimated from {MAX_ROWS_COUNTED:,} of {rows:,} records"}
+        note = note or {"estimated": f"estimated from {most:,} of {rows:,} records"}
     schemas = [engine.schema(frame) for frame in (original, released)]
     names = [c.name for c in policy.columns if c.role is not Role.IDENTIFIER and all(c.name in s for s in schemas)]
     relations = _find(engine, original, policy, names[:MAX_COLUMNS])
@@ -64,15 +64,15 @@ def measure_structure(tables: TablePair, policy: BoundPolicy) -> dict[str, Any]:
 
 def _take_sample(engine: Engine, frame: Any) -> Any:
     rows = engine.schema(frame).rows
-    return engine.take(frame, sample_positions(rows, min(rows, MAX_ROWS_COUNTED)))[0]
+    return engine.take(frame, sample_positions(rows, limit_sample(engine, min(rows, MAX_ROWS_COUNTED))))[0]
 
 
 def _find(engine: Engine, frame: Any, policy: BoundPolicy, names: Sequence[str]) -> list[Relation]:
     schema = engine.schema(frame)
     if not names:
         return []
-    if schema.rows > SAMPLED_ROWS:
-        frame = engine.take(frame, sample_positions(schema.rows, SAMPLED_ROWS))[0]
+    if schema.rows > (size := limit_sample(engine, SAMPLED_ROWS)):
+        frame = engine.take(frame, sample_positions(schema.rows, size))[0]
     recoded = {column.name for column in policy.with_role(Role.QUASI)}
     return find_relations([*_read_columns(engine, frame, schema, policy, names)], recoded)
 

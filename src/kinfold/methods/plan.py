@@ -50,7 +50,7 @@ PROMISE_KERNELS = ("promises", "repair")  # for the promises of starter policies
 
 def plan(task: Task) -> Plan:
     """Return what to do to each row and each column."""
-    from kinfold.methods.blocks import regions, routing
+    from kinfold.methods.blocks import regions
     from kinfold.methods.generalization import generalize
     from kinfold.methods.microaggregation import microaggregate
 
@@ -70,7 +70,7 @@ def plan(task: Task) -> Plan:
     with limit_threads(task.policy.request.engine.threads):
         if method.family == "generalize":
             return generalize(task, method, reason)
-        if isinstance(task.table, Table) and task.records > routing.MAX_RECORDS_IN_MEMORY:
+        if isinstance(task.table, Table) and task.records > regions.count_records_together(task.table):
             return regions.microaggregate_large(task, task.table, method, reason)
         return microaggregate(task, method, reason)
 

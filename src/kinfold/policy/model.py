@@ -43,7 +43,8 @@ from kinfold.policy.validation import (
     wrap_in_list,
 )
 from kinfold.tables.column_names import is_pattern, match_patterns
-from kinfold.tables.resources import Resources, check_memory, parse_memory
+from kinfold.tables.databases.address import SPARK_FORMATS
+from kinfold.tables.resources import MAX_DRIVER_ROWS, Resources, check_memory, parse_memory
 from kinfold.tables.schema import ROLE_SYNONYMS, Kind, Role, normalize_category
 from kinfold.tables.source_form import ColumnForm, SourceForm
 
@@ -329,11 +330,12 @@ class Source(Section):
     skip: Annotated[Integer, Field(ge=0)] = 0  # lines above the table to skip
     skip_totals: StrictBool = False  # leave out rows of totals, and rows in which only the first cell has a value
     parts: bool = False  # read a folder or a pattern of files as one table
+    format: Literal[SPARK_FORMATS] | None = None  # type: ignore[valid-type]  # for Spark; None: by the ending
 
     @property
     def form(self) -> SourceForm:
         """The section as a value for the engine."""
-        return SourceForm(**dict(self))
+        return SourceForm(**{key: value for key, value in self if key != "format"})
 
     @model_validator(mode="after")
     def _check_marks(self) -> Self:
@@ -350,11 +352,13 @@ class EngineSection(Section):
     spill: Path | None = None  # folder for temporary data
     threads: Annotated[int, Field(ge=1, le=1024)] | None = None
     master: str | None = None  # address of a Spark cluster
+    driver_rows: Annotated[int, Field(ge=100)] = MAX_DRIVER_ROWS  # that Spark's driver may collect at a time
 
     @property
     def resources(self) -> Resources:
         """The limits as a value for the engine."""
-        return Resources(parse_memory(self.memory) if self.memory else None, self.spill, self.threads)
+        memory = parse_memory(self.memory) if self.memory else None
+        return Resources(memory, self.spill, self.threads, driver_rows=self.driver_rows)
 
 
 class Policy(Section):

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from kinfold.measures.measurement import MAX_VALUES_LISTED
-from kinfold.measures.pairing import MAX_DISTINCT_COUNTED, NumberCounts
+from kinfold.measures.pairing import NumberCounts, max_distinct_counted
 from kinfold.policy.binding import BoundColumn
 from kinfold.policy.encoding import format_value
 from kinfold.policy.preparation import describe_recoding
@@ -80,6 +80,7 @@ def _list_tables(contents: ReleaseContents, file: Path) -> Iterator[dict[str, An
 def _describe_columns(contents: ReleaseContents) -> Iterator[dict[str, Any]]:
     """Yield what is known about each released column, in the order of the file."""
     release = contents.release
+    counted = max_distinct_counted(release.engine)
     for column in contents.schema:
         bound, treatment = release.policy[column.name], release.plan.recoding.columns[column.name]
         assert not isinstance(treatment, Drop)  # noqa: S101  the column is in the release
@@ -93,7 +94,7 @@ def _describe_columns(contents: ReleaseContents) -> Iterator[dict[str, Any]]:
             "treatment": ", then ".join(done),
             "missing": column.rows - filled,
             "distinct": different,
-            **_describe_values(bound, column, contents.values(bound)),
+            **_describe_values(bound, column, contents.values(bound), exact=column.distinct <= counted),
             **list_labels(contents.before.get(column.name), contents.values(bound)),
         }
 
@@ -107,8 +108,13 @@ def list_labels(source: Column | None, values: NumberCounts | Counter[str | None
     return {"labels": labels} if labels else {}
 
 
-def _describe_values(bound: BoundColumn, column: Column, values: NumberCounts | Counter[str | None]) -> dict[str, Any]:
-    """Return the range of numbers and dates, the values of categories if they are few, or nothing."""
+def _describe_values(
+    bound: BoundColumn, column: Column, values: NumberCounts | Counter[str | None], *, exact: bool
+) -> dict[str, Any]:
+    """Return the range of numbers and dates, the values of categories if they are few, or nothing.
+
+    Values that are not `exact` are those of a sample.
+    """
     if bound.surrogate:
         return {}
     if isinstance(values, Counter):
@@ -120,8 +126,7 @@ def _describe_values(bound: BoundColumn, column: Column, values: NumberCounts | 
     finite = values.finite[~np.isnan(values.finite)]
     ends = [float(end) for end in (finite.min(), finite.max())] if len(finite) else []
     whole = column.storage is Storage.INTEGER
-    is_exact = column.distinct <= MAX_DISTINCT_COUNTED  # else the values are those of a sample
-    if not ends or not is_exact or (whole and max(map(abs, ends)) >= MAX_EXACT_INTEGER):
+    if not ends or not exact or (whole and max(map(abs, ends)) >= MAX_EXACT_INTEGER):
         return {}
     if bound.kind is Kind.DATE:
         return {"range": [format_value(bound, end) for end in ends]}

@@ -79,7 +79,9 @@ class ReleasedColumns(NamedTuple):
 
 
 class Engine(Protocol):
-    """The 14 verbs of an engine."""
+    """The 14 verbs of an engine, and how many rows it collects at a time (None: any number)."""
+
+    max_collected_rows: int | None
 
     def read(self, source: Any, missing: Sequence[str] = (), form: SourceForm = DEFAULT_FORM) -> Any:
         """Read a file, an Arrow table or rows of a database, in their order; the texts in `missing` become null."""

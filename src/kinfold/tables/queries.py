@@ -130,6 +130,7 @@ def read_page(engine: Engine, frame: Any, start: int, count: int) -> list[list[s
 Ints: TypeAlias = NDArray[np.int64]
 
 POSITIONS_PER_CHUNK = 10_000_000  # some 100 MB at a time
+SAFE_SHARE = 0.8  # of the rows that an engine may collect, for a number of rows that is not exact
 SAMPLE_SALT = 1 << 40  # differs from the salts of hashes that split records
 
 
@@ -146,6 +147,12 @@ def sample_positions(records: int, size: int) -> Ints:
         positions = np.arange(start, min(start + POSITIONS_PER_CHUNK, records), dtype=np.int64)
         chunks.append(positions[hash_numbers(positions, SAMPLE_SALT) < limit])
     return np.concatenate(chunks)
+
+
+def limit_sample(engine: Engine, size: int) -> int:
+    """Return `size`, or less if the engine may not collect so many rows: samples and estimates are not exact."""
+    limit = engine.max_collected_rows
+    return size if limit is None else min(size, int(SAFE_SHARE * limit))
 
 
 def compute_sample_weights(records: int, size: int) -> Ints:

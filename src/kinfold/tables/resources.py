@@ -48,6 +48,7 @@ MAX_MEMORY_BYTES = 2.0**63  # the database reads no larger amount
 MEMORY_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 MEMORY_UNITS |= {f"{unit[0]}IB": 2 ** (10 * power) for power, unit in enumerate(("KB", "MB", "GB", "TB"), 1)}
 MB, GB = 10**6, 10**9
+MAX_DRIVER_ROWS = 300_000  # tallies, samples or summaries: some 50 MB, which any driver has
 
 
 def get_free_memory(root: Path = Path("/")) -> int | None:
@@ -146,6 +147,7 @@ class Resources:
     threads: int | None = None
     on_disk: bool = False
     small: bool = False
+    driver_rows: int = MAX_DRIVER_ROWS  # that the driver of Spark may collect at a time
 
     @property
     def counts_bytes(self) -> float:

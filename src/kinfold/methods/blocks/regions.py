@@ -37,6 +37,7 @@ from kinfold.methods.plan import find_unmet_needs
 from kinfold.methods.promises import describe_repaired, note_few_classes
 from kinfold.methods.task import Plan, Records, Task
 from kinfold.policy.encoding import Attribute, NumericAttribute
+from kinfold.policy.gathering import refuse_to_collect
 from kinfold.policy.registry import Declaration
 from kinfold.policy.table import Table
 from kinfold.policy.terms import collect_confidential
@@ -76,8 +77,15 @@ def microaggregate_large(task: Task, table: Table, method: Declaration, reason: 
             raise MustGatherError(why)
         return _plan_regions(task, table, method, reason)
     except MustGatherError as error:
+        refuse_to_collect(table.engine, task.records, [str(error)])
         note = f"all records were collected in one place: {error}"
         return microaggregate(task, method, reason).prepend_notes([note], [])
+
+
+def count_records_together(table: Table) -> int:
+    """Return how many records are microaggregated in one place, before they are divided into regions."""
+    limit = table.engine.max_collected_rows
+    return routing.MAX_RECORDS_IN_MEMORY if limit is None else min(limit, routing.MAX_RECORDS_IN_MEMORY)
 
 
 def _find_gathering_reasons(task: Task, method: Declaration) -> Iterator[str]:
@@ -164,7 +172,8 @@ def _build_plan(
     blocks, regions = sum(each.blocks for each in summaries), sum(each.blocks > 0 for each in summaries)
     public_note = f"the classes were made in {plural(blocks, 'block')}"
     largest = plural(max(each.records for each in summaries), "record")
-    limit = f"a table of more than {routing.MAX_RECORDS_IN_MEMORY:,} records is divided first"
+    assert isinstance(task.table, Table)  # noqa: S101  the caller has one
+    limit = f"a table of more than {count_records_together(task.table):,} records is divided first"
     notes = [*_describe_missing(task, summaries, released), *describe_repaired(repaired)]
     notes.append(f"{public_note}, in {plural(regions, 'region')} of at most {largest}: {limit}")
     if task.method.refinement_limits is not None and task.method.refinement_limits[1] is not None:

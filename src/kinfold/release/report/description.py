@@ -19,7 +19,7 @@ import numpy as np
 from kinfold import __version__
 from kinfold.errors import KinfoldError
 from kinfold.hierarchies import TOP, Hierarchy
-from kinfold.measures.pairing import MAX_DISTINCT_COUNTED, NumberCounts, ValueCounts, count_values
+from kinfold.measures.pairing import NumberCounts, ValueCounts, count_values, max_distinct_counted
 from kinfold.measures.release_warnings import check_k_alone, check_linked_rows
 from kinfold.policy.binding import BoundColumn
 from kinfold.policy.encoding import build_hierarchy, format_value
@@ -126,7 +126,8 @@ class ReleaseContents:
         The schema has those of the source, or of the classes.
         """
         release = self.release
-        if release.sample is not None and self.schema[bound.name].distinct > MAX_DISTINCT_COUNTED:
+        many = self.schema[bound.name].distinct > max_distinct_counted(release.engine)
+        if many and (release.sample is not None or release.engine.max_collected_rows is not None):
             sizes = release.engine.count_classes(release.released, [bound.name], present=[bound.name])
             return sum(rows * values for rows, values in sizes), sum(values for _, values in sizes)
         values = self.values(bound)
@@ -287,7 +288,9 @@ def _format_day(bound: BoundColumn, edge: float) -> str:
 
 def _compute_unique_share(release: Release, bound: BoundColumn, column: Column) -> float:
     """Return the share of records with a value of their own, counted on exact values."""
-    if release.sample is not None or column.distinct > MAX_DISTINCT_COUNTED:  # there may be as many values as records
+    if release.sample is not None or column.distinct > max_distinct_counted(
+        release.engine
+    ):  # there may be as many values as records
         return count_unique_rows(release.engine, release.released, [bound.name]) / max(release.verdict.records, 1)
     reading = AS_TEXT
     if column.holds(bound.kind) and not column.not_finite:

@@ -3,6 +3,9 @@
     postgresql://user@host:5432/name?table=schema.table
     sqlite:///folder/file.db?table=name           a relative path; an absolute path has four slashes
 
+    s3a://bucket/folder, hdfs://…, abfss://…       a place that only Spark reads
+    jdbc:oracle:thin:@host:1521/name?table=NAME    rows that only Spark reads, with a driver of its session
+
 Any other text with `://` is refused. kinfold reads the parameters `table` and `query`; the driver gets the others. Only
 the driver gets the password. An address that cannot be parsed is not quoted in a message, because it may contain one.
 """
@@ -12,11 +15,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal, TypeVar
 from urllib.parse import quote, unquote
 
 from kinfold.errors import DataError, PolicyError
 
-POSTGRESQL, SQLITE = "postgresql", "sqlite"
+POSTGRESQL, SQLITE, SPARK = "postgresql", "sqlite", "spark"
 SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")  # one letter is a drive; `Path` removes one of two slashes
 HOST = r"(?:[\w.%~-]+|\[[0-9A-Fa-f:.%]+\])?(?::[0-9]+)?"
 SERVER = re.compile(
@@ -26,7 +30,14 @@ SERVER = re.compile(
 PART = r'"(?:[^"]|"")+"|[^".]+'
 TABLE = re.compile(rf"(?:({PART})\.)?({PART})")
 ADDRESS_HINT = "write postgresql://user@host/name?table=NAME or sqlite:///file.db?table=NAME"
+SPARK_SCHEMES = ("s3", "s3a", "s3n", "gs", "hdfs", "viewfs", "abfs", "abfss", "wasb", "wasbs", "dbfs", "file")
+SPARK_FORMATS = ("parquet", "orc", "delta", "iceberg", "csv", "json", "jsonl", "table")
+CONTENT_FORMATS = ("csv", "json", "jsonl")  # files without types, which the embedded engine reads from their bytes
+CATALOGUE_NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*){0,3}")
 ROW_PARAMETERS = ("table", "query")  # the others are for the driver
+
+
+Address = TypeVar("Address", bound="DatabaseAddress")
 
 
 @dataclass(frozen=True)
@@ -71,6 +82,50 @@ class DatabaseAddress:
         return f"table '{self.table}'" if self.table else "the query"
 
 
+@dataclass(frozen=True)
+class SparkPlace(DatabaseAddress):
+    """A place that only Spark reads: a URL, a table of its catalogue, or rows that JDBC reads."""
+
+    kind: Literal["url", "table", "jdbc"] = "url"
+    format: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the rows."""
+        return super().name if self.kind == "jdbc" else self.place.rstrip("/").rpartition("/")[2]
+
+    @property
+    def holds_files(self) -> bool:
+        """Whether the place has files without types."""
+        return self.kind == "url" and self.format in CONTENT_FORMATS
+
+
+def locate(source: str | Path | DatabaseAddress, form: str | None, engine: str) -> Path | DatabaseAddress:
+    """Return what an engine reads; a place that only Spark reads has its format then, declared or by its ending."""
+    source = source if isinstance(source, DatabaseAddress) else parse_source(source)
+    if engine != "spark":
+        if isinstance(source, SparkPlace) or form is not None:
+            what = f"'{source.place}'" if isinstance(source, SparkPlace) else f'source.format = "{form}"'
+            raise PolicyError(f"{what} is for Spark alone", fix='set engine.name = "spark" (--engine spark)')
+        return source
+    if isinstance(source, SparkPlace) and source.kind == "url":
+        words = [word.lower() for word in source.name.split(".")]
+        form = form or next((word for word in reversed(words) if word in SPARK_FORMATS), None)
+        if form is None or form == "table":
+            fix = f"set source.format (--source-format): {', '.join(SPARK_FORMATS[:-1])}"
+            raise PolicyError(f"the format of '{source.place}' is not known", fix=fix)
+        return replace(source, format=form)
+    if not isinstance(source, Path) or form is None:
+        return source
+    if source.exists():
+        if form in (*CONTENT_FORMATS, "parquet"):
+            return source  # its ending says the format
+        return SparkPlace(SPARK, source.name, source.absolute().as_uri(), format=form)
+    if CATALOGUE_NAME.fullmatch(str(source)):
+        return SparkPlace(SPARK, str(source), str(source), kind="table", format=form)
+    raise DataError(f"no such file, and no name of a table: '{source}'", fix="write catalogue.schema.table")
+
+
 def select_rows(source: Path | DatabaseAddress, table: str | None, query: str | None) -> Path | DatabaseAddress:
     """Return the address of these rows in the same database."""
     if table is None and query is None:
@@ -89,6 +144,10 @@ def parse_source(source: str | Path) -> Path | DatabaseAddress:
     scheme = SCHEME.match(text)
     if isinstance(source, str) and scheme and text.startswith(f"{scheme[1]}://") and scheme[1] in (POSTGRESQL, SQLITE):
         return _parse_address(text, scheme[1])
+    if isinstance(source, str) and scheme and text.startswith(f"{scheme[1]}://") and scheme[1] in SPARK_SCHEMES:
+        return SparkPlace(SPARK, re.sub(r"//[^/@]*:[^/@]*@", "//", text), text)
+    if isinstance(source, str) and text.startswith("jdbc:"):
+        return _parse_jdbc(text)
     path = Path(source)
     try:
         exists = path.exists()
@@ -129,6 +188,16 @@ def _parse_server(base: str, parameters: list[tuple[str, str]]) -> DatabaseAddre
     return DatabaseAddress(POSTGRESQL, place + (f"?{public}" if public else ""), uri)
 
 
+def _parse_jdbc(text: str) -> SparkPlace:
+    base, mark, parameters = text.partition("?")
+    given = [part.partition("=")[::2] for part in parameters.split("&") if part]
+    rows = {key: unquote(value) for key, value in given if key in ROW_PARAMETERS}
+    others = "&".join(f"{key}={value}" for key, value in given if key not in ROW_PARAMETERS)
+    public = re.sub(r"//[^/@]*@", "//", base.partition(";")[0])
+    place = SparkPlace(SPARK, public, base + (mark + others if others else ""), kind="jdbc")
+    return _check_rows(replace(place, table=_parse_table(rows.get("table")), query=_parse_query(rows.get("query"))))
+
+
 def _parse_file(base: str, parameters: list[tuple[str, str]]) -> DatabaseAddress:
     if not base.startswith("sqlite:///") or not base.removeprefix("sqlite:///"):
         raise PolicyError("the address of the database names no file", fix="write sqlite:///file.db?table=NAME")
@@ -153,7 +222,7 @@ def _parse_query(text: str | None) -> str | None:
     return text.strip().rstrip(";").strip() if text else None
 
 
-def _check_rows(address: DatabaseAddress) -> DatabaseAddress:
+def _check_rows(address: Address) -> Address:
     if address.table and address.query is not None:
         raise PolicyError("both a table and a query are named", fix="name one of them")
     return address

@@ -57,6 +57,8 @@ MAX_SMALL_COUNT = 100_000  # cells: smaller counts are always kept
 class DuckDB:
     """The database of one run. Close it, or use it in a `with` block: that removes its temporary files."""
 
+    max_collected_rows: int | None = None
+
     def __init__(self, resources: Resources = DEFAULT_RESOURCES) -> None:
         self._db = Database(resources)
         self._strips = Strips(self._db)

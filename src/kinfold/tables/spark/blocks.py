@@ -34,6 +34,7 @@ from kinfold.tables.regions import (
     class_offsets,
     value_names,
 )
+from kinfold.tables.spark.driver import Driver
 from kinfold.tables.spark.frame import PLACE, SparkFrame, cast_for_spark, make_key, send_map
 from kinfold.tables.spark.session import JobSession
 
@@ -42,17 +43,17 @@ DEFAULT_CORES = 8  # of a cluster that does not report its cores
 SUMMARY_PLACE = -1  # the place of the summary of a part
 
 
-def run_in_executors(session: JobSession, jobs: Any, pool: Any) -> list[Any]:
+def run_in_executors(driver: Driver, jobs: Any, pool: Any) -> list[Any]:
     """Return the result of every batch: `jobs` is a `BlockJobs`, `pool` the `BlockPool` that reports progress."""
     results = {at: saved for at in range(jobs.count) if (saved := jobs.load(at)) is not None}
     waiting = [at for at in range(jobs.count) if at not in results]
     for at in results:
         pool.done[at] = pool.sizes[at]
-    width = max(1, BATCHES_PER_CORE * _count_cluster_cores(session))
+    width = max(1, BATCHES_PER_CORE * _count_cluster_cores(driver.session))
     for start in range(0, len(waiting), width):
         pool.progress(int(pool.done.sum()), pool.total)
         wave = waiting[start : start + width]
-        for at, result in zip(wave, _run_wave(session, [jobs.make_batch(at) for at in wave]), strict=True):
+        for at, result in zip(wave, _run_wave(driver, [jobs.make_batch(at) for at in wave]), strict=True):
             results[at] = jobs.save(at, result)
             pool.done[at] = pool.sizes[at]
     pool.progress(int(pool.done.sum()), pool.total)
@@ -66,19 +67,20 @@ def _count_cluster_cores(session: JobSession) -> int:
         return DEFAULT_CORES
 
 
-def _run_wave(session: JobSession, batches: list[Any]) -> list[Any]:
+def _run_wave(driver: Driver, batches: list[Any]) -> list[Any]:
     from pyspark.cloudpickle import dumps
 
     packed = pa.table({"at": pa.array(range(len(batches)), pa.int32()), "batch": [dumps(each) for each in batches]})
-    with session.job():
-        rows = session.spark.createDataFrame(packed, "at int, batch binary")
-        arrow = _apply_to_groups(rows, len(batches), "at", run_batches, "at int, result binary").toArrow()
+    with driver.session.job():
+        rows = driver.session.spark.createDataFrame(packed, "at int, batch binary")
+        results = _apply_to_groups(rows, len(batches), "at", run_batches, "at int, result binary")
+    arrow = driver.collect(results, "the classes of blocks", at_most=len(batches))
     packed_results = dict(zip(arrow.column("at").to_pylist(), arrow.column("result").to_pylist(), strict=True))
-    results = [pickle.loads(packed_results[at]) for at in range(len(batches))]  # noqa: S301  from our own executors
-    for result in results:
+    unpacked = [pickle.loads(packed_results[at]) for at in range(len(batches))]  # noqa: S301  from our own executors
+    for result in unpacked:
         if isinstance(result, Exception):
             raise result
-    return results
+    return unpacked
 
 
 def _apply_to_groups(rows: Any, groups: int, key: str, run: Callable[[pa.Table], pa.Table], schema: str) -> Any:
@@ -106,8 +108,9 @@ def _ignore_progress(*_: int) -> Any:
 class SparkRegions:
     """Regions of rows in Spark; what it caches is appended to `cached`."""
 
-    def __init__(self, session: JobSession, rows: Any, cached: list[Any]) -> None:
-        self._session, self._rows, self._cached = session, rows.persist(), cached
+    def __init__(self, driver: Driver, rows: Any, cached: list[Any]) -> None:
+        self._driver, self._session = driver, driver.session
+        self._rows, self._cached = rows.persist(), cached
         cached.append(self._rows)
 
     def counts(self) -> dict[int, int]:
@@ -119,9 +122,8 @@ class SparkRegions:
         return self._count(f"CAST(v{column} AS BIGINT)")
 
     def _count(self, value: str) -> dict[int, int]:
-        with self._session.job():
-            rows = self._rows.where("region >= 0").selectExpr(f"{value} AS x").groupBy("x").count()
-            counts = rows.toArrow().to_pydict()
+        rows = self._rows.where("region >= 0").selectExpr(f"{value} AS x").groupBy("x").count()
+        counts = self._driver.collect(rows, "the records of each region or value").to_pydict()
         return dict(zip(counts["x"], counts["count"], strict=True))
 
     def label(
@@ -143,14 +145,16 @@ class SparkRegions:
             "place", "CAST(part AS INT) AS number", "label", "seam AS part"
         )
         progress(1, 2)
-        second = self._run(self._rows.drop("region").join(at_seams, "place", "inner"), parts, work.seam)
+        seams = self._rows.drop("region").join(at_seams, "place", "inner")
+        second = self._run(seams, parts, work.seam, sum(first.classes))
         progress(2, 2)
         labels = first.number_classes(self._session, 0).unionAll(
             second.number_classes(self._session, sum(first.classes))
         )
         return LabelledRows(np.empty(0, np.int32), labels, [*first.summaries, *second.summaries])
 
-    def _run(self, rows: Any, parts: int, work: RegionWork) -> _RegionLabels:
+    def _run(self, rows: Any, parts: int, work: RegionWork, before: int = 0) -> _RegionLabels:
+        """Process the parts of some rows, after so many classes."""
         schema = "part bigint, place bigint, label int, seam bigint, summary binary"
 
         def label(group: pa.Table) -> pa.Table:  # Spark inspects the signature, so it must be a function
@@ -159,8 +163,13 @@ class SparkRegions:
         with self._session.job():
             labels = _apply_to_groups(rows, parts, "part", label, schema).persist()
             self._cached.append(labels)
-            summaries = labels.where(f"place = {SUMMARY_PLACE}").orderBy("part").toArrow()
-        return _RegionLabels(labels, *(summaries.column(name).to_pylist() for name in ("part", "label", "summary")))
+            summaries = labels.where(f"place = {SUMMARY_PLACE}").orderBy("part")
+        counts = self._driver.collect(summaries.select("part", "label"), "the classes of each region", at_most=parts)
+        classes = counts.column("label").to_pylist()
+        what = "the released values of each class"
+        self._driver.require(before + sum(classes), what)
+        packed = self._driver.collect(summaries.select("summary"), what, rows=sum(classes))
+        return _RegionLabels(labels, counts.column("part").to_pylist(), classes, packed.column("summary").to_pylist())
 
 
 class _RegionLabels(NamedTuple):

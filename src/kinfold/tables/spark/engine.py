@@ -21,23 +21,28 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kinfold.errors import PolicyError
-from kinfold.tables.databases.address import DatabaseAddress
-from kinfold.tables.databases.transfer import TargetTable
+from kinfold.tables.databases.address import DatabaseAddress, SparkPlace
+from kinfold.tables.databases.transfer import DatabaseRows, TargetTable
 from kinfold.tables.duckdb import recoding as recoding_sql
 from kinfold.tables.duckdb.connection import Database
 from kinfold.tables.duckdb.engine import DuckDB
-from kinfold.tables.duckdb.expressions import Frame, number_sql
-from kinfold.tables.duckdb.tallies import AggregateQuery, compute_moments, compute_order_stats, group_keys
+from kinfold.tables.duckdb.expressions import Frame, number_sql, text_sql
+from kinfold.tables.duckdb.tallies import (
+    NUMERIC_STORAGES,
+    AggregateQuery,
+    compute_moments,
+    group_keys,
+)
 from kinfold.tables.engine import ClassLabels, ColumnRequest, NumericPair, PartFolder, ReleasedColumns, StoredValues
 from kinfold.tables.readers.normalization import plan_normalization
 from kinfold.tables.recoding import RecodedValues, Recoding, ValueRecoding
 from kinfold.tables.regions import Regions, RequestedColumns, Route
 from kinfold.tables.resources import Resources
-from kinfold.tables.schema import Column, OrderedReading, Schema, ValueStats
+from kinfold.tables.schema import Column, OrderedReading, OrderStats, Schema, ValueStats
 from kinfold.tables.source_form import DEFAULT_FORM, SourceForm, refuse_totals
-from kinfold.tables.spark import reading
+from kinfold.tables.spark import places, reading
 from kinfold.tables.spark.blocks import SparkRegions, route_rows, run_in_executors
+from kinfold.tables.spark.driver import Driver
 from kinfold.tables.spark.frame import (
     PLACE,
     SparkFrame,
@@ -68,10 +73,12 @@ class Spark:
 
     def __init__(self, spark: Any, resources: Resources) -> None:
         self._session = JobSession(spark)
+        self.driver = Driver(self._session, resources.driver_rows)
+        self.max_collected_rows: int | None = resources.driver_rows
         self._duckdb = DuckDB(replace(resources, on_disk=True))
         self._db = self._duckdb.database
-        self._tallies = SparkTallies(self._session, self._db)
-        self._joins = SparkJoins(self._session, self._db)
+        self._tallies = SparkTallies(self.driver, self._db)
+        self._joins = SparkJoins(self.driver, self._db)
         self._numbers = count()
         self._schemas: dict[str, Schema] = {}
         self._recoded: dict[str, recoding_sql.RecodedTable] = {}
@@ -98,23 +105,30 @@ class Spark:
 
     def read(self, source: Any, missing: Sequence[str] = (), form: SourceForm = DEFAULT_FORM) -> SparkFrame:
         """Read files, an Arrow table or a Spark frame; the texts in `missing` become null."""
-        if isinstance(source, DatabaseAddress):
-            what = "engine.name: Spark cannot read the rows of a database here"
-            raise PolicyError(what, fix="use engine duckdb; or read them with spark.read.jdbc, and give that frame")
-        local_file = isinstance(source, Path) and (form.skip_totals or not reading.is_parquet(source, form))
-        if isinstance(source, pa.Table) or local_file:
+        if isinstance(source, pa.Table):
             local = self._duckdb.read(source, missing, form)
             return reading.send_table(self._session, self._db, local, self._make_name())
         if isinstance(source, Path):
-            frame = reading.read_parquet(self._session, source, form, self._make_name())
+            frame = reading.read_files(self.driver, source, form, self._make_name())
             self._cached.append(frame.rows)
             self._files.append((source, form, frame.layout.checksum))
         else:
-            if form.skip_totals:
-                refuse_totals()
-            frame = reading.read_frame(self._session, source, self._make_name())
+            frame = self._read_rows(source, form)
         layout = replace(frame.layout, form=form.complete(frame.layout.form))
-        return self._normalize(replace(frame, layout=layout), missing)
+        return self._normalize(replace(frame, layout=layout), missing if layout.typed else ())
+
+    def _read_rows(self, source: Any, form: SourceForm) -> SparkFrame:
+        if isinstance(source, SparkPlace) and source.holds_files:
+            frame = places.read_contents(self.driver, source, form, self._make_name())
+            self._cached.append(frame.rows)
+            return frame
+        if form.skip_totals:
+            refuse_totals()
+        if isinstance(source, SparkPlace):
+            return places.read_place(self.driver, source, self._make_name())
+        if isinstance(source, DatabaseAddress):
+            return reading.read_rows_of_database(self.driver, DatabaseRows(source), self._make_name())
+        return reading.read_frame(self.driver, source, self._make_name())
 
     def _normalize(self, frame: SparkFrame, missing: Sequence[str]) -> SparkFrame:
         """Replace words for missing values by null, and write numbers plainly."""
@@ -127,7 +141,7 @@ class Spark:
 
     def _count_texts(self, frame: SparkFrame, questions: Mapping[str, Sequence[str]]) -> Any:
         """Yield counts of columns of text, given as SQL, by their distinct values or, if they are many, by rows."""
-        if self._tallies.count_rows(frame) > MAX_VALUES_DESCRIBED:
+        if self._tallies.count_rows(frame) > min(MAX_VALUES_DESCRIBED, self.driver.limit):
             yield from self._tallies.sum_counts(frame, [each for counts in questions.values() for each in counts])
             return
         for c, counts in questions.items():
@@ -169,8 +183,7 @@ class Spark:
         for column in columns:
             stats |= self._duckdb.profile(self._tallies.get(frame, [column.name]), [column])
             if ordered:
-                order = compute_order_stats(self._db, self._joins.collect_columns(frame, [column.name]), column)
-                stats[column.name] = replace(stats[column.name], order=order)
+                stats[column.name] = replace(stats[column.name], order=count_order(self.driver, frame, column))
         return stats
 
     # Counting
@@ -206,12 +219,12 @@ class Spark:
     ) -> tuple[int, Any, Any]:
         """Return how many records have a number in every column, and their means and covariances: see `Engine`."""
         if released is not None:
-            sums = compute_squared_errors(self._session, frame, released.frame, released.columns)
+            sums = compute_squared_errors(self.driver, frame, released.frame, released.columns)
             records = self._tallies.count_rows(frame)
             return records, np.array([each.mean for each in released.columns]), np.diag(np.array(sums) / records)
         if self._tallies.count_rows(frame) <= MAX_ROWS_TALLIED_WHOLE:
             return self._duckdb.moments(self._joins.collect_columns(frame, [*columns]), columns)
-        return compute_frame_moments(self._session, frame, [*columns.values()])
+        return compute_frame_moments(self.driver, frame, [*columns.values()])
 
     # Rows
 
@@ -224,6 +237,8 @@ class Spark:
         arrays = {name: self._collect_labels(frame, how.recoding) for name, how in labels.items()}
         others = {name: how for name, how in columns.items() if name not in labels}
         if others:
+            held = self._tallies.count_rows(frame) if rows is None else rows[1] - rows[0]
+            self.driver.require(held, f"{', '.join(others)} of every record")
             if any(isinstance(how, StoredValues) for how in others.values()):
                 self._require_unchanged()
             if rows is not None:
@@ -240,17 +255,17 @@ class Spark:
             return self._joins.collect_labels(recoding, self._tallies.count_rows(frame))
         if recoding.tuples is None:
             return recoding.labels
-        return self._joins.label_rows(frame, recoding)
+        return self._joins.label_rows(frame, recoding, self._tallies.count_rows(frame))
 
     def map_blocks(self, jobs: Any, pool: Any) -> Any:
         """Run jobs on blocks in the executors."""
-        return run_in_executors(self._session, jobs, pool)
+        return run_in_executors(self.driver, jobs, pool)
 
     @answer_locally
     def regions(self, frame: SparkFrame, columns: RequestedColumns, route: Route) -> Regions:
         """Route every row to its region, in the executors."""
         rows = route_rows(self._session, self._db, frame, columns, route)
-        return SparkRegions(self._session, rows, self._cached)
+        return SparkRegions(self.driver, rows, self._cached)
 
     @answer_locally
     def take(self, frame: SparkFrame, places: Any, recoding: Recoding | None = None) -> tuple[Frame, Any]:  # noqa: ARG002  places are those of the source
@@ -260,6 +275,7 @@ class Spark:
 
     # Recoding
 
+    @answer_locally
     def recode(self, frame: SparkFrame, how: Mapping[str, ValueRecoding], schema: Schema) -> RecodedValues:
         """Recode single values of some columns, and count what changed."""
         recoded = recoding_sql.make_value_sql(self._db, frame.layout, how, schema)
@@ -314,7 +330,7 @@ class Spark:
 
     def _require_unchanged(self) -> None:
         for source in self._files:
-            reading.require_unchanged(self._session, *source)
+            reading.require_unchanged(self.driver, *source)
 
 
 def _unpersist(cached: list[Any]) -> None:
@@ -330,13 +346,15 @@ Floats = NDArray[np.float64]
 MAX_ROWS_TALLIED_WHOLE = 20_000  # a shorter table is tallied once, by all its columns
 MAX_VALUES_DESCRIBED = 1_000_000  # a column with more distinct values is described by a sample of them
 COUNT_COLUMN = "n"
+ROWS_PER_RUN = 1_000_000  # whose order one task counts
+CHANGED, NOT_FALLEN = "NOT (v <=> p)", "coalesce(v >= p, FALSE)"  # from the value before, `p`
 
 
 class SparkTallies:
     """The tallies of the tables of a run."""
 
-    def __init__(self, session: JobSession, db: Database) -> None:
-        self._session, self._db = session, db
+    def __init__(self, driver: Driver, db: Database) -> None:
+        self._driver, self._session, self._db = driver, driver.session, db
         self._tallies: dict[str, list[Frame]] = {}
         self._rows: dict[str, int] = {}
 
@@ -367,9 +385,12 @@ class SparkTallies:
         if not names:
             table = self._db.table(f"SELECT CAST({self.count_rows(frame)} AS BIGINT) AS {COUNT_COLUMN}")
             return _describe_tally(frame.layout, table, names)
-        with self._session.job():
-            arrow = _group(frame, names).toArrow()
-        return self._store(frame, names, arrow)
+        what = f"the distinct combinations of {', '.join(names)}"
+        return self._store(frame, names, self._driver.collect(_group(frame, names), what, at_most=self._bound(frame)))
+
+    def _bound(self, frame: SparkFrame) -> int | None:
+        """Return a number of rows that no tally exceeds, None if it is more than the driver may collect."""
+        return rows if (rows := self.count_rows(frame)) <= self._driver.limit else None
 
     def _store(self, frame: SparkFrame, names: tuple[str, ...], arrow: Any) -> Frame:
         typed = [f"{cast_from_spark(f'k{i}', frame.layout.sql_type(name))} AS c{i}" for i, name in enumerate(names)]
@@ -391,34 +412,33 @@ class SparkTallies:
         """Return the tally of a column; if it has more than `MAX_VALUES_DESCRIBED` values, of a fixed sample."""
         from pyspark.sql.functions import xxhash64
 
-        tallies = self._tallies.get(frame.layout.table, [])
-        if any(name in tally.names for tally in tallies) or self.count_rows(frame) <= MAX_VALUES_DESCRIBED:
+        tallies, limit = self._tallies.get(frame.layout.table, []), min(MAX_VALUES_DESCRIBED, self._driver.limit)
+        if any(name in tally.names for tally in tallies) or self.count_rows(frame) <= limit:
             return self.get(frame, [name])
-        with self._session.job():
-            arrow = _group(frame, [name]).orderBy(xxhash64("k0"), "k0").limit(MAX_VALUES_DESCRIBED).toArrow()
+        values = _group(frame, [name]).orderBy(xxhash64("k0"), "k0").limit(limit)
+        arrow = self._driver.collect(values, f"a sample of the values of {name}", at_most=limit)
         return self._store(frame, (name,), arrow)
 
     def sizes(self, frame: SparkFrame, names: Sequence[str], present: Sequence[str] = ()) -> list[tuple[int, int]]:
         """Return (rows, classes) ascending: how many classes of some columns have so many rows; counted in Spark."""
-        with self._session.job():
-            classes = _group(frame, names)
-            if present:
-                classes = classes.dropna(subset=[f"k{names.index(name)}" for name in present])
-            counts = classes.groupBy("count").agg({"*": "count"}).toArrow()
+        classes = _group(frame, names)
+        if present:
+            classes = classes.dropna(subset=[f"k{names.index(name)}" for name in present])
+        counts = self._driver.collect(classes.groupBy("count").agg({"*": "count"}), "the sizes of classes")
         return sorted(zip(*(column.to_pylist() for column in counts.columns), strict=True))
 
     def sum_counts(self, frame: SparkFrame, counts: Sequence[str]) -> list[int]:
         """Return counts over all rows of a long table, given as DuckDB's SQL."""
-        with self._session.job():
-            return [int(each or 0) for each in frame.count_by_sql(counts).collect()[0]]
+        sums = self._driver.collect(frame.count_by_sql(counts), "counts", at_most=1)
+        return [int(column[0].as_py() or 0) for column in sums.columns]
 
     def count_values(self, frame: SparkFrame, name: str) -> tuple[int, int]:
         """Return how many rows have a value in a column, and about how many distinct ones there are."""
         from pyspark.sql.functions import approx_count_distinct, col, count
 
         c = col(frame.layout.at(name))
-        with self._session.job():
-            filled, distinct = frame.rows.select(count(c), approx_count_distinct(c)).collect()[0]
+        counts = frame.rows.select(count(c).alias("filled"), approx_count_distinct(c).alias("distinct"))
+        filled, distinct = self._driver.collect(counts, "counts", at_most=1).to_pylist()[0].values()
         return int(filled), int(distinct)
 
 
@@ -430,28 +450,54 @@ def _describe_tally(layout: Frame, table: str, names: tuple[str, ...]) -> Frame:
     return replace(layout.select(names, table), order="rowid", weight=COUNT_COLUMN)
 
 
-def compute_frame_moments(
-    session: JobSession, frame: SparkFrame, columns: Sequence[Column]
-) -> tuple[int, Floats, Floats]:
+def compute_frame_moments(driver: Driver, frame: SparkFrame, columns: Sequence[Column]) -> tuple[int, Floats, Floats]:
     """Return how many rows have a finite number in every column, and their means and covariances."""
     names = [f"x{i}" for i in range(len(columns))]
-    with session.job():
-        rows = _compute_numbers(frame, columns, "x").dropna(subset=names).persist()
-        query = AggregateQuery(lambda aggregates: rows.selectExpr(*aggregates).collect()[0], "avg", "D")
-        moments = compute_moments(query, names)
-        rows.unpersist()
+    rows = _compute_numbers(frame, columns, "x").dropna(subset=names).persist()
+    query = AggregateQuery(lambda aggregates: _collect_figures(driver, rows, aggregates), "avg", "D")
+    moments = compute_moments(query, names)
+    rows.unpersist()
     return moments
 
 
+def _collect_figures(driver: Driver, rows: Any, figures: Sequence[str]) -> list[Any]:
+    """Return figures over all rows, given as Spark's SQL."""
+    named = [f"{figure} AS a{i}" for i, figure in enumerate(figures)]
+    return [column[0].as_py() for column in driver.collect(rows.selectExpr(*named), "figures", at_most=1).columns]
+
+
 def compute_squared_errors(
-    session: JobSession, original: SparkFrame, released: SparkFrame, columns: Sequence[NumericPair]
+    driver: Driver, original: SparkFrame, released: SparkFrame, columns: Sequence[NumericPair]
 ) -> list[float]:
     """Sum the squared errors of columns over all rows, by their places; the mean replaces values not released."""
     before, after = [each.before for each in columns], [each.after for each in columns]
     originals, releases = _compute_numbers(original, before, "x"), _compute_numbers(released, after, "y")
     sums = [f"coalesce(sum(power(x{i} - coalesce(y{i}, {c.mean!r}D), 2)), 0D)" for i, c in enumerate(columns)]
-    with session.job():
-        return [float(each) for each in originals.join(releases, PLACE, "left").selectExpr(*sums).collect()[0]]
+    return [float(each) for each in _collect_figures(driver, originals.join(releases, PLACE, "left"), sums)]
+
+
+def count_order(driver: Driver, frame: SparkFrame, column: Column) -> OrderStats:
+    """Count, from the first row to the last, where the value of a column changes and where it does not fall.
+
+    Runs of rows are counted apart, then the first value of each run is compared with the last one of the run before.
+    """
+    from pyspark.sql.functions import expr
+
+    name, is_numeric = column.name, column.storage in NUMERIC_STORAGES
+    value = number_sql(frame.layout, column) if is_numeric else text_sql(frame.layout, name)
+    known = f"{frame.layout.at(name)} IS NOT NULL"
+    rows = frame.compute({"v": value, "known": known}, {"v": "DOUBLE" if is_numeric else "VARCHAR", "known": "BOOLEAN"})
+    rows = rows.where("known").selectExpr("v", PLACE, f"{PLACE} div {ROWS_PER_RUN} AS run")
+    steps = rows.selectExpr("*", f"lag(v) OVER (PARTITION BY run ORDER BY {PLACE}) AS p")
+    steps = steps.selectExpr("*", f"row_number() OVER (PARTITION BY run ORDER BY {PLACE}) > 1 AS within")
+    counts = [f"count_if(within AND {step}) AS {count}" for count, step in (("c", CHANGED), ("s", NOT_FALLEN))]
+    ends = [f"min_by(v, {PLACE}) AS v", f"max_by(v, {PLACE}) AS last"]
+    runs = steps.groupBy("run").agg(*map(expr, (*counts, *ends)))
+    joints = runs.selectExpr(
+        "c", "s", "v", "lag(last) OVER (ORDER BY run) AS p", "row_number() OVER (ORDER BY run) AS i"
+    )
+    sums = [f"sum(c + CAST(i = 1 OR {CHANGED} AS INT))", f"sum(s + CAST(i > 1 AND {NOT_FALLEN} AS INT))"]
+    return OrderStats(*(int(each or 0) for each in _collect_figures(driver, joints, sums)))
 
 
 def _compute_numbers(frame: SparkFrame, columns: Sequence[Column], letter: str) -> Any:

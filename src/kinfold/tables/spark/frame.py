@@ -32,6 +32,7 @@ from kinfold.tables.duckdb.connection import Database
 from kinfold.tables.duckdb.expressions import FLOAT_TYPES, Frame, quote_formula_sql
 from kinfold.tables.recoding import NO_CLASS, Keep, Recoding, Replace
 from kinfold.tables.schema import Schema
+from kinfold.tables.spark.driver import Driver
 from kinfold.tables.spark.session import MISFIT_MARKER, JobSession, MisfitError, silence_pyspark
 
 PLACE = "place"
@@ -176,7 +177,7 @@ class BatchQuery:
 
 
 MAX_BROADCAST_ROWS = 500_000  # every executor gets a copy of a smaller map; Spark decides how to join a larger one
-ROWS_PER_TRANSFER = 2_000_000  # from the executors to this process at a time
+EVERY_CLASS = "the class of every record"
 
 
 class ReleaseColumns(NamedTuple):
@@ -247,8 +248,8 @@ def _expr(sql: str) -> Any:
 class SparkJoins:
     """Joins of rows with maps, and rows that the driver collects as DuckDB tables."""
 
-    def __init__(self, session: JobSession, db: Database) -> None:
-        self._session, self._db = session, db
+    def __init__(self, driver: Driver, db: Database) -> None:
+        self._driver, self._session, self._db = driver, driver.session, db
 
     def join_classes(self, frame: SparkFrame, recoding: Recoding, release: ReleaseColumns) -> Any:
         """Join the rows with their classes and the values of these; if no row is dropped or changed, join nothing."""
@@ -271,31 +272,30 @@ class SparkJoins:
             return recoding.engine_labels
         places, kept = np.arange(len(recoding.labels), dtype=np.int64), recoding.kept
         if not frame.dense:
-            with self._session.job():
-                places = np.sort(frame.rows.select(PLACE).toArrow().column(0).to_numpy())
+            rows = self._driver.collect(frame.rows.select(PLACE), "the place of every record", at_most=len(places))
+            places = np.sort(rows.column(0).to_numpy())
         arrow = pa.table({"at": places[kept], "label": recoding.labels[kept].astype(np.int32)})
         return send_map(self._session, arrow, {"at": "BIGINT", "label": "INTEGER"})
 
     def collect_labels(self, recoding: Recoding, rows: int) -> NDArray[np.int32]:
         """Return the label of each row from labels in Spark."""
-        with self._session.job():
-            arrow = recoding.engine_labels.toArrow()
+        arrow = self._driver.collect(recoding.engine_labels, EVERY_CLASS, at_most=rows)
         labels = np.full(rows, NO_CLASS, np.int32)
         labels[arrow.column("at").to_numpy()] = arrow.column("label").to_numpy()
         return labels
 
-    def label_rows(self, frame: SparkFrame, recoding: Recoding) -> NDArray[np.int32]:
+    def label_rows(self, frame: SparkFrame, recoding: Recoding, rows: int) -> NDArray[np.int32]:
         """Return the label of each row, in the order of the rows, from the labels of tuples."""
-        with self._session.job():
-            arrow = self._join_labels(frame, recoding).select(PLACE, "label").toArrow()
+        labelled = self._join_labels(frame, recoding).select(PLACE, "label")
+        arrow = self._driver.collect(labelled, EVERY_CLASS, at_most=rows)
         order = np.argsort(arrow.column(PLACE).to_numpy(), kind="stable")
         return np.asarray(arrow.column("label").to_numpy()[order], np.int32)
 
     def count_tuples(self, frame: SparkFrame, tuples: Frame) -> NDArray[np.int32]:
         """Return how many rows have each of some tuples."""
         numbers = Recoding(np.arange(self._db.count(tuples.table), dtype=np.int32), {}, tuples)
-        with self._session.job():
-            arrow = self._join_labels(frame, numbers).groupBy("label").count().toArrow()
+        counted = self._join_labels(frame, numbers).groupBy("label").count()
+        arrow = self._driver.collect(counted, "the rows of each tuple", at_most=len(numbers.labels))
         counts = np.zeros(len(numbers.labels), np.int32)
         counts[arrow.column("label").to_numpy()] = arrow.column("count").to_numpy()
         return counts
@@ -312,8 +312,8 @@ class SparkJoins:
     def collect_rows_at(self, frame: SparkFrame, places: NDArray[np.int64]) -> tuple[Frame, NDArray[np.int64]]:
         """Return the rows at some places as a DuckDB table, and the indexes of the places that have a row."""
         layout, wanted = frame.layout, send_map(self._session, pa.table({"at": places}), {"at": "BIGINT"})
-        with self._session.job():
-            arrow = frame.rows.join(wanted, frame.rows[PLACE] == wanted["at"], "inner").drop("at").toArrow()
+        sampled = frame.rows.join(wanted, frame.rows[PLACE] == wanted["at"], "inner").drop("at")
+        arrow = self._driver.collect(sampled, "a sample of the records", at_most=len(places))
         typed = [f"{cast_from_spark(c, kind)} AS {c}" for _, c, kind in _number_columns(layout)]
         table = self._db.load(arrow, ", ".join([*typed, PLACE]), f"ORDER BY {PLACE}")
         present = np.sort(arrow.column(PLACE).to_numpy())
@@ -324,11 +324,10 @@ class SparkJoins:
         columns = [frame.layout.at(name) for name in names]
         types = [frame.layout.sql_type(name) for name in names]
         typed = [f"{cast_from_spark(c, kind)} AS c{i}" for i, (c, kind) in enumerate(zip(columns, types, strict=True))]
-        parts = []
-        for start in range(0, frame.end, ROWS_PER_TRANSFER):
-            rows = frame.rows.where(f"{PLACE} >= {start} AND {PLACE} < {start + ROWS_PER_TRANSFER}")
-            with self._session.job():
-                arrow = rows.select(*columns, PLACE).toArrow()
+        parts, size = [], self._driver.limit
+        for start in range(0, frame.end, size):
+            rows = frame.rows.where(f"{PLACE} >= {start} AND {PLACE} < {start + size}").select(*columns, PLACE)
+            arrow = self._driver.collect(rows, "records, for the disk of the driver", at_most=min(size, frame.end))
             parts.append(self._db.load(arrow, ", ".join([*typed, PLACE]), f"ORDER BY {PLACE}"))
         for part in parts[1:]:
             self._db.append(parts[0], part)

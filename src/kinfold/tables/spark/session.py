@@ -165,6 +165,9 @@ def _get_context(spark: Any) -> Any:
 
 def open_session(master: str | None, resources: Resources) -> Any:
     """Return the running session, if it is on the requested cluster, or a new one."""
+    if master is not None and master.startswith("sc://"):
+        what = "engine.master is an address of Spark Connect, which has no master"
+        raise PolicyError(what, fix="read the table in a session of it, in Python, and pass the frame")
     try:
         from pyspark import SparkContext
         from pyspark.sql import SparkSession
