@@ -238,7 +238,7 @@ def verify(
     if isinstance(source, str | Path) and isinstance(path := parse_source(source), Path) and path.is_dir():
         recipient = None if policy is None and not request else partial(_build_recipient_policy, policy, request)
         options = {"rows_only": rows_only, "require_people": require_people, "twice": twice}
-        verdict = check_folder(Path(source), recipient, **options).verdict
+        verdict = check_folder(Path(source), recipient, **options)
         joint = compare_releases(Path(source), [*map(Path, together_with)]) if together_with else None
         return replace(verdict, disclosure=joint)
     if together_with:
