@@ -126,8 +126,8 @@ SUMS: dict[str, str] = {
     "adult lattice": "bc0a8b7302099345a12a9d72cfd497f31408e7b95db1bff30b81e9aa6d29b0e7",
 }
 DEMO_DOCUMENTS = {
-    "dictionary.json": "2b58dde0c4780ebc55c41a9395a135d90ea76a48fd0e48a6c95656ec271b98e4",
-    "dictionary.md": "40423b5148bfdd59780a95578b8c476727ba5dee2a5d1b7c11dab907aa2eafd8",
+    "dictionary.json": "375abe16e11d0a1e96774a2a4000d3b3d58f64d5ebedfbb9474cb022cda1ea5c",
+    "dictionary.md": "5dcf80ff6b7c30b6ad51700b5af4fc4deda1ace726c5589dd389f920507f07f0",
     "datapackage.json": "30bc0e896ee97239bd564dfd4b53ebd9f743b3d54567583567b286f2c2f30160",
 }
 

@@ -89,7 +89,7 @@ def test_a_script_of_sdcmicro_says_k_and_its_key_variables(tmp_path: Path) -> No
     assert columns["income"]["type"] == "continuous"
     assert columns["disease"] == {"role": "confidential", "l": 2}
     assert columns["marital_status"]["role"] == "other"
-    assert "pram is not called with it" in said
+    assert "a PRAM variable that the script does not pass to pram" in said
     assert "separately; kinfold protects all together" in said
 
 
