@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kinfold import __version__
-from kinfold.errors import DataError, LayoutError, PolicyError, Problem, require_callable
+from kinfold.errors import LayoutError, PolicyError, Problem, require_callable
 from kinfold.measures.loss import restore_original_values
 from kinfold.measures.measure_table import MeasureTable, collect_notes
 from kinfold.measures.measurement import Measures, measure_release
@@ -291,8 +291,7 @@ def measure(original: Any, released: Any, policy: Any = None, **request: Any) ->
         require_header(engine.schema(after), bound.request.columns)
         after, warnings = drop_removed(engine, after, bound)
         verdict = check(engine, after, build_terms(bound, engine, prepared.frame))
-        if verdict.problems:  # the columns are not those expected
-            raise DataError(verdict.problems)
+        verdict.require_columns()
         measured = bound.released if options.columns == "all" else bound.with_role(Role.QUASI)
         attributes = encode(engine, prepared.frame, measured)
         attributes = restore_original_values(engine, before, attributes, prepared.changed)

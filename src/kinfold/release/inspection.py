@@ -68,11 +68,10 @@ def check_folder(
     verdict = replace(verdict, people=()) if rows_only else verdict
     verdict = verdict.add_people_note(None if rows_only else terms.unchecked_unit, required=require_people)
     stated = (certificate.content["release"].get("population") or {"promises": ()})["promises"]
-    what = "cannot be checked from the file, because it has no people of the population; it is a statement of the"
-    notes = [*verdict.notes, *(f"'{each['promise']}' {what} data holder" for each in stated)]
+    verdict = verdict.add_statement_notes(each["promise"] for each in stated)
     if review := certificate.content.get("review"):
-        notes.append(review["statement"])
-    return replace(verdict, notes=tuple(notes))
+        verdict = replace(verdict, notes=(*verdict.notes, review["statement"]))
+    return verdict
 
 
 def check_frame(public: Path, engine: Engine, frame: Any, *, twice: bool) -> Verdict:
