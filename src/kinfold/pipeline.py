@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kinfold import __version__
-from kinfold.errors import DataError, LayoutError, PolicyError, Problem, require_callable
+from kinfold.errors import LayoutError, PolicyError, Problem, require_callable
 from kinfold.measures.loss import restore_original_values
 from kinfold.measures.measure_table import MeasureTable, collect_notes
 from kinfold.measures.measurement import Measures, measure_release
@@ -45,7 +45,7 @@ from kinfold.policy.schema import add_policy_keywords, build_policy, collect_pol
 from kinfold.policy.surrogates import add_surrogates
 from kinfold.policy.table import Table
 from kinfold.policy.terms import build_release_terms, build_terms
-from kinfold.progress import Progress, StageProgress, cancellable, nested_progress
+from kinfold.progress import Progress, StageProgress, cancellable, nested_progress, no_stage_progress
 from kinfold.release.certificate import Certificate, read_policy_values
 from kinfold.release.findings import add_perturbation, add_removed_findings
 from kinfold.release.inspection import check_folder, check_output_keys, check_table
@@ -107,7 +107,7 @@ def anonymize(
     `ask` chooses for the data holder in mu-argus. `saved` is a folder of checkpoints, so that a run can be resumed.
     `after` names the folders of earlier releases of the same people, which stay protected (`privacy.unit` is needed).
     """
-    started, report = time.perf_counter(), progress or _ignore_progress
+    started, report = time.perf_counter(), progress or no_stage_progress
     request_policy = build_policy(policy, request).answer(answers or {}, accept_proposal=accept_proposal)
     request_policy.review.require_answers()
     earlier = read_earlier_people(after, request_policy, source)
@@ -239,7 +239,7 @@ def verify(
     if isinstance(source, str | Path) and isinstance(path := parse_source(source), Path) and path.is_dir():
         recipient = None if policy is None and not request else partial(_build_recipient_policy, policy, request)
         options = {"rows_only": rows_only, "require_people": require_people, "twice": twice}
-        verdict = check_folder(Path(source), recipient, **options).verdict
+        verdict = check_folder(Path(source), recipient, **options)
         joint = compare_releases(Path(source), [*map(Path, together_with)]) if together_with else None
         return replace(verdict, disclosure=joint)
     if together_with:
@@ -293,8 +293,7 @@ def measure(original: Any, released: Any, policy: Any = None, **request: Any) ->
         require_header(engine.schema(after), bound.request.columns)
         after, warnings = drop_removed(engine, after, bound)
         verdict = check(engine, after, build_terms(bound, engine, prepared.frame))
-        if verdict.problems:  # the columns are not those expected
-            raise DataError(verdict.problems)
+        verdict.require_columns()
         measured = bound.released if options.columns == "all" else bound.with_role(Role.QUASI)
         attributes = encode(engine, prepared.frame, measured)
         attributes = restore_original_values(engine, before, attributes, prepared.changed)
@@ -395,7 +394,7 @@ def profile(source: Any, *, progress: StageProgress | None = None, **written: An
     keywords = {f"source.{key}": f"{key}=" for key in written}
     policy = Policy.parse({"privacy": {"k": 2}, "source": written}, options=keywords)
     with open_detected(resolve_source(source, policy), policy.source.form) as (engine, frame, readings):
-        result = profile_frame(engine, frame, partial(progress or _ignore_progress, "combinations"))
+        result = profile_frame(engine, frame, partial(progress or no_stage_progress, "combinations"))
         return readings.complete(result, frame.form)
 
 
@@ -497,7 +496,3 @@ def _is_quoted(policy: Policy, released: Any) -> bool:
 
 def _parse_text(source: Any) -> Any:
     return parse_source(source) if isinstance(source, str) else source
-
-
-def _ignore_progress(stage: str, done: int, total: int) -> None:
-    """Do nothing."""

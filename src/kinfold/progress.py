@@ -55,6 +55,10 @@ def no_progress(done: int, total: int) -> None:
     """Ignore the progress."""
 
 
+def no_stage_progress(stage: str, done: int, total: int) -> None:
+    """Ignore the progress of a stage."""
+
+
 def nested_progress(progress: Progress) -> Progress:
     """Return a callback that reports several consecutive parts as one: each part counts for half of the rest.
 

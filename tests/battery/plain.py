@@ -5,7 +5,6 @@ top of a hierarchy.
 """
 
 import csv
-import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +13,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pyarrow.parquet
+
+from reference import definitions
 
 Row: TypeAlias = dict[str, Any]
 
@@ -33,21 +34,21 @@ class Promise:
     order: Sequence[str] = ()
     tree: dict[str, list[str]] = field(default_factory=dict)
 
-    def kept(self, members: Sequence[Any], every: Sequence[Any]) -> bool:
+    def kept(self, held: Counter[str | None], whole: Counter[str | None]) -> bool:
         """Whether one class keeps it."""
-        counts = sorted(Counter(map(text, members)).values(), reverse=True)
         if self.model == "t":
-            return self._distance(members, every) <= Fraction(self.asked) + Fraction(NEAR)
+            return self._distance(held, whole) <= Fraction(self.asked) + Fraction(NEAR)
         if self.model == "p" or self.kind == "distinct":
-            return len(counts) >= self.asked
+            return len(held) >= self.asked
         if self.model == "alpha":
-            return counts[0] / len(members) <= self.asked + NEAR
-        if self.model in ("beta", "delta"):
-            return self._alike(members, every)
+            return definitions.alpha(held) <= self.asked + NEAR
+        if self.model == "beta":
+            return definitions.gain(held, whole, enhanced=self.kind == "enhanced") <= self.asked + NEAR
+        if self.model == "delta":
+            return definitions.disclosure(held, whole) < self.asked + NEAR
         if self.kind == "entropy":
-            shares = [count / len(members) for count in counts]
-            return math.exp(-sum(share * math.log(share) for share in shares)) >= self.asked - NEAR
-        return counts[0] < self.c * sum(counts[int(self.asked) - 1 :])
+            return definitions.entropy(held) >= self.asked - NEAR
+        return definitions.recursive(held, self.c) >= self.asked
 
     def kept_in_all(self, sizes: Sequence[int]) -> bool:
         """Whether classes of these sizes keep it together."""
@@ -55,29 +56,13 @@ class Promise:
             return len(sizes) / sum(sizes) <= self.asked + NEAR
         return sum(size for size in sizes if 1 / size > self.c) / sum(sizes) <= self.asked + NEAR
 
-    def _alike(self, members: Sequence[Any], every: Sequence[Any]) -> bool:
-        part, whole = shares(map(text, members)), shares(map(text, every))
-        if self.model == "delta":
-            return all(v in part and abs(math.log2(part[v] / whole[v])) < self.asked + NEAR for v in whole)
-        most = {v: min(self.asked, -math.log(whole[v])) if self.kind == "enhanced" else self.asked for v in part}
-        return all(part[v] / whole[v] - 1 <= most[v] + NEAR for v in part)
-
-    def _distance(self, members: Sequence[Any], every: Sequence[Any]) -> Fraction:
-        part, whole = shares(map(text, members)), shares(map(text, every))
-        gap = {value: part.get(value, Fraction(0)) - share for value, share in whole.items()}
+    def _distance(self, held: Counter[str | None], whole: Counter[str | None]) -> Fraction:
         if self.kind == "ordered":
-            return self._ordered(gap)
+            return definitions.ordered_emd(held, whole, sorted(whole, key=self._rank))
         if self.kind == "equal":
-            return sum((abs(each) for each in gap.values()), Fraction(0)) / 2
+            return definitions.equal_emd(held, whole)
+        gap = {v: Fraction(held[v], held.total()) - Fraction(n, whole.total()) for v, n in whole.items()}
         return self._hierarchical(gap)
-
-    def _ordered(self, gap: dict[str | None, Fraction]) -> Fraction:
-        ranked = sorted(gap, key=self._rank)
-        carried = total = Fraction(0)
-        for value in ranked:
-            carried += gap[value]
-            total += abs(carried)
-        return total / max(len(ranked) - 1, 1)
 
     def _rank(self, value: str | None) -> Any:
         if value is None:
@@ -119,13 +104,6 @@ def _under(parts: Iterable[Fraction]) -> Fraction:
     return sum((part for part in parts if part < 0), Fraction(0))
 
 
-def shares(values: Iterable[str | None]) -> dict[str | None, Fraction]:
-    """How often each value occurs."""
-    counts = Counter(values)
-    total = sum(counts.values())
-    return {value: Fraction(count, total) for value, count in counts.items()}
-
-
 def text(value: Any) -> str | None:
     """A value as it would be written; a missing one is None."""
     return None if value is None or value != value else str(value)
@@ -142,11 +120,9 @@ def broken(
             missed += [promise.model] * (not promise.kept_in_all([*sizes.values()]))
             continue
         known = [*quasi, *(name for name in joint if name != promise.column)]
-        classes: dict[Any, list[Any]] = defaultdict(list)
-        for row in rows:
-            classes[tuple(text(row[name]) for name in known)].append(row[promise.column])
-        every = [row[promise.column] for row in rows]
-        if not all(promise.kept(members, every) for members in classes.values()):
+        values = [text(row[promise.column]) for row in rows]
+        classes = definitions.classes([tuple(text(row[name]) for name in known) for row in rows], values)
+        if not all(promise.kept(held, Counter(values)) for held in classes):
             missed.append(f"{promise.model} {promise.kind} of {promise.column}")
     return missed
 

@@ -13,11 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kinfold
-from kinfold.policy.registry import generalizes
+from kinfold.policy.registry import generalizes, get_needs
 from kinfold.policy.registry import list_method_names as methods
 from ledger import cases
 from reference import promises
-from releases.requests import get_needs
 
 PARTITIONERS = [name for name in methods() if not generalizes(name) and not get_needs(name)]
 GENERALIZERS = [name for name in methods() if generalizes(name)]

@@ -52,6 +52,20 @@ def _halve(mean: float) -> float:
     return round(mean, 9)
 
 
+def test_averages_are_weighted_where_values_are_missing_too() -> None:
+    random, places = np.random.default_rng(0), np.arange(40)
+    table = pd.DataFrame({"y": random.integers(0, 100, 40).astype(float), "w": random.integers(1, 50, 40)})
+    table["x"] = np.where(places % 2, np.nan, random.integers(0, 50, 40))
+    keys = {"role": "quasi-identifier", "type": "continuous"}
+    columns = {"y": keys, "x": {**keys, "missing": "separate"}, "w": {"role": "weight"}}
+    output = {"weighted": True, "round": False, "order": "kept"}
+    release = kinfold.anonymize(table, {"privacy": {"k": 4}, "columns": columns, "output": output})
+    for label in set(release.labels):
+        own = release.labels == label
+        mean = np.average(table.y[own], weights=table.w[own])
+        assert release.frame.y[own].tolist() == pytest.approx([mean] * own.sum())
+
+
 @settings(max_examples=cases(40, 400), deadline=None)
 @given(
     columns=st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xyz")), min_size=4, max_size=12),

@@ -14,17 +14,10 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet
 
-from kinfold.policy.registry import AUTO, generalizes, get_method, list_method_names
+from kinfold.policy.registry import generalizes, get_needs, list_method_names
 from releases.columns import CONFIDENTIAL, NUMBERS, QUASI, Chance, Column
 
 METHODS = list_method_names()
-
-
-def get_needs(name: str) -> tuple[str, ...]:
-    """Return the needs of a method; `auto` has none."""
-    return get_method(name).needs if name != AUTO else ()
-
-
 PARTITIONERS = tuple(name for name in METHODS if not generalizes(name))
 MODELS: dict[str, dict[str, Any]] = {
     "t": {"t": 0.25},

@@ -266,7 +266,7 @@ def test_a_recipient_with_nothing_but_python_can_run_it(public: Path, tmp_path: 
     ran = alone(copied, public)
     assert ran.returncode == 0, ran.stderr
     said = json.loads(ran.stdout)
-    found = check_folder(public).verdict
+    found = check_folder(public)
     assert (said["found"]["k"], said["found"]["l"]) == (found.k, dict(found.l))
     assert said["found"]["t"] == pytest.approx(dict(found.t))
     assert {promise["promise"] for promise in said["promises"]} == {f.promise for f in found.findings}
@@ -321,7 +321,7 @@ def test_what_was_changed_fails(public: Path, tmp_path: Path) -> None:
 
 
 def test_two_checkers_that_do_not_agree_stop_the_release(public: Path) -> None:
-    verdict, said = check_folder(public).verdict, check_release(public)
+    verdict, said = check_folder(public), check_release(public)
     require_agreement(verdict, said)
     wrong: list[dict[str, Any]] = [
         {"records": 21},

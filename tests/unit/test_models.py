@@ -252,7 +252,7 @@ def heavy(*sizes: int) -> tuple[Spread, np.ndarray]:
 )
 def test_over_an_order_sums_are_whole_as_long_as_they_fit(sizes: tuple[int, int], kind: str) -> None:
     assert emd.ordered_work(*heavy(*sizes)).work.dtype.kind == kind
-    assert emd.ordered_distances(*heavy(*sizes)).tolist() == [0.5, 0.5]
+    assert emd.ordered_work(*heavy(*sizes)).distances().tolist() == [0.5, 0.5]
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ def test_over_levels_sums_are_whole_as_long_as_they_fit(sizes: tuple[int, int], 
 
 def test_values_that_nobody_holds_do_not_count() -> None:
     spread = Spread(np.array([0, 1]), np.array([0, 1]), np.array([1, 1]), np.arange(3))
-    assert emd.ordered_distances(spread, np.array([1, 1])).tolist() == [0.5, 0.5]
+    assert emd.ordered_work(spread, np.array([1, 1])).distances().tolist() == [0.5, 0.5]
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,12 @@ class _SettingsReader:
         self.comments[name] = f"µ-ANT: {sort}, {kind}"
         if self.columns[name]["role"] != Role.IDENTIFIER and kind in KINDS:
             self.columns[name]["type"] = str(KINDS[kind])
-            self._note_kind(name, kind)
+            if kind == "semantic":
+                tree = f"columns.{name}.hierarchy = {{ tree = … }} or {{ file = … }}"
+                self.notes.append(f"'{name}': its ontology is not read; values are equal or not, unless you set {tree}")
+            if kind == "categoric_ordinal":
+                how = 'set type = "ordinal" and order = […]'
+                self.notes.append(f"'{name}': µ-ANT has no order; to give one, {how}")
 
     def _role(self, name: str, sort: str, protection: Element | None) -> Role:
         default = ROLES.get(sort, Role.IDENTIFIER)
@@ -108,13 +113,6 @@ class _SettingsReader:
         if role is None and default in (Role.IDENTIFIER, Role.QUASI):
             self.notes.append(f"'{name}': µ-ANT leaves it as it is; kinfold protects it as {default}")
         return role or default
-
-    def _note_kind(self, name: str, kind: str) -> None:
-        if kind == "semantic":
-            tree = f"columns.{name}.hierarchy = {{ tree = … }} or {{ file = … }}"
-            self.notes.append(f"'{name}': its ontology is not read; values are equal or not, unless you set {tree}")
-        if kind == "categoric_ordinal":
-            self.notes.append(f"'{name}': µ-ANT has no order; to give one, set type = \"ordinal\" and order = […]")
 
     def read_privacy(self, protections: dict[str, Element]) -> dict[str, Any]:
         """Return the promises; µ-ANT has one k and one t."""

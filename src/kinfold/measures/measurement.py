@@ -55,7 +55,6 @@ from kinfold.models.verdict import Verdict
 from kinfold.policy.binding import BoundColumn, BoundPolicy
 from kinfold.policy.encoding import Attribute, format_value
 from kinfold.tables.display import Displayable
-from kinfold.tables.engine import Engine
 from kinfold.tables.schema import Kind, Role
 from kinfold.tables.text_values import warn_of_formulas, warn_of_look_alikes
 
@@ -123,10 +122,19 @@ def compute_statistics(tables: TablePair, columns: Sequence[BoundColumn]) -> Sta
 
 
 def _correlate_both(tables: TablePair, both: list[str]) -> dict[str, Any]:
+    """Return the correlations of the complete records of both tables; null with a constant column."""
     if len(both) < 2:
         return NO_CORRELATIONS
-    old, new = (_correlation_matrix(tables.engine, frame, both) for frame in (tables.original, tables.released))
-    return {"columns": both, "before": old, "after": new}
+    matrices = []
+    for frame in (tables.original, tables.released):
+        schema = tables.engine.schema(frame)
+        count, _, covariances = tables.engine.moments(frame, {name: schema[name] for name in both})
+        try:
+            matrix = evaluate(partial(correlate, count, covariances))
+        except NotApplicable:
+            matrix = np.full((len(both), len(both)), np.nan)
+        matrices.append([[None if np.isnan(value) else float(value) for value in row] for row in matrix])
+    return {"columns": both, "before": matrices[0], "after": matrices[1]}
 
 
 def _summarize_column(values: ValueCounts) -> ColumnSummary | None:
@@ -153,16 +161,6 @@ def _format_summary(bound: BoundColumn, summary: ColumnSummary | None) -> dict[s
         "variance": summary.variance,
         "quantiles": {f"{share:g}": _format_number(bound, value) for share, value in shares},
     }
-
-
-def _correlation_matrix(engine: Engine, frame: Any, names: list[str]) -> list[list[float | None]]:
-    """Return the correlations of the complete records; null with a constant column."""
-    count, _, covariances = engine.moments(frame, {name: engine.schema(frame)[name] for name in names})
-    try:
-        matrix = evaluate(lambda: correlate(count, covariances))
-    except NotApplicable:
-        matrix = np.full((len(names), len(names)), np.nan)
-    return [[None if np.isnan(value) else float(value) for value in row] for row in matrix]
 
 
 def _list_frequencies(before: Counter[str | None], after: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ in the release is not judged.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -28,21 +28,6 @@ MAX_ROWS_COUNTED = 240_000  # of larger tables, about so many rows of each
 MAX_LISTED = 20  # relations that break, the worst first
 
 
-@dataclass(frozen=True)
-class RelationCount:
-    """A relation, and the records of the original and of the release that break it or cannot be judged."""
-
-    relation: Relation
-    before: int
-    after: int
-    not_judged: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        entry = {"kind": self.relation.kind, "columns": list(self.relation.columns), "check": self.relation.check}
-        return entry | {"before": self.before, "after": self.after, "not_judged": self.not_judged}
-
-
 def measure_structure(tables: TablePair, policy: BoundPolicy) -> dict[str, Any]:
     """Return the number of relations found, and those that more records of the release break than of the original."""
     engine, sample = tables.engine, tables.sample
@@ -53,12 +38,17 @@ def measure_structure(tables: TablePair, policy: BoundPolicy) -> dict[str, Any]:
         note = note or {"estimated": f"estimated from {most:,} of {rows:,} records"}
     schemas = [engine.schema(frame) for frame in (original, released)]
     names = [c.name for c in policy.columns if c.role is not Role.IDENTIFIER and all(c.name in s for s in schemas)]
-    relations = _find(engine, original, policy, names[:MAX_COLUMNS])
-    counts = [*_count_rules(engine, original, released, policy, relations)]
+    found = {relation.check: relation for relation in _find(engine, original, policy, names[:MAX_COLUMNS])}
+    # a relation that cannot be an edit rule is left out
+    rules = [rule for check in found for rule in bind_rules([Rule(check=check)], policy.columns)[0]]
+    counts = count_violations(replace(policy, rules=tuple(rules)), engine, original, released)
     sizes = [max(schema.rows, 1) for schema in schemas]
     broken = [each for each in counts if each.after / sizes[1] > each.before / sizes[0]]
-    broken.sort(key=lambda each: (each.before / sizes[0] - each.after / sizes[1], each.relation.check))
-    listed = [each.to_dict() for each in broken[:MAX_LISTED]]
+    broken.sort(key=lambda each: (each.before / sizes[0] - each.after / sizes[1], each.check))
+    listed = [
+        {"kind": found[each.check].kind, "columns": list(found[each.check].columns), **asdict(each)}
+        for each in broken[:MAX_LISTED]
+    ]
     return {"found": len(counts), "broken": listed, "records": schemas[1].rows, **note}
 
 
@@ -89,13 +79,3 @@ def _read_columns(
             yield SampledColumn.from_numbers(name, finite, dates=policy[name].kind == "date")
         else:
             yield SampledColumn.from_texts(name, table.column(name))
-
-
-def _count_rules(
-    engine: Engine, original: Any, released: Any, policy: BoundPolicy, relations: Sequence[Relation]
-) -> Iterator[RelationCount]:
-    """Count the records that break each relation that is an edit rule; one that cannot be a rule is left out."""
-    rules = {r.check: r for r in relations}
-    bound = [rule for check in rules for rule in bind_rules([Rule(check=check)], policy.columns)[0]]
-    for count in count_violations(replace(policy, rules=tuple(bound)), engine, original, released):
-        yield RelationCount(rules[count.check], count.before, count.after, count.not_judged)

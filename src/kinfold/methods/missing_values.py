@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 from kinfold.errors import Unreachable, plural
 from kinfold.methods.partition.geometry import compute_centre, distances_to
 from kinfold.methods.promises import FailingClasses, make_scope_check
-from kinfold.methods.task import Records, Task
+from kinfold.methods.task import Task
 from kinfold.policy.encoding import Attribute, NumericAttribute, count_records
 from kinfold.tables.points import Labels, Points
 from kinfold.tables.tally import Tally, count_spread, encode_values
@@ -415,4 +415,4 @@ def _blank_task(task: Task, patterns: MissingPatterns) -> Task:
             missing = np.array([bool(own >> bit & 1) for own in patterns.missing])[patterns.labels]
             here, bit = blank_values(here, missing), bit + 1
         attributes.append(here)
-    return replace(task, table=Records(attributes, task.confidential, task.scopes))
+    return replace(task, table=task.to_records(attributes))

@@ -231,9 +231,8 @@ class Plan:
     blocks: int = 0  # 0 if the table was partitioned as a whole
     public_notes: tuple[str, ...] = ()  # the notes for a recipient: counts, nothing about the original
     regions: int = 0  # of a large table, 0 if its records were in one place
-    dominated: Mapping[str, tuple[int, int]] = field(
-        default_factory=dict
-    )  # of a large table: classes in which one record dominates
+    # of a large table: classes in which one record dominates
+    dominated: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     belief: Belief | None = None  # what a recipient who knows the method can conclude; measured for minimal levels
 
     @property

@@ -76,19 +76,6 @@ class ClassDistances:
         return np.asarray(above)
 
 
-def ordered_distances(spread: Spread, sizes: Ints) -> Floats:
-    """Return the distance of each class for ordered values.
-
-    The first class of Li et al., with the salaries 3, 4 and 5 of nine salaries, has the distance 3/8:
-
-    >>> from kinfold.tables.tally import tally_labels
-    >>> tally = tally_labels(np.array([0, 0, 0, 1, 1, 1, 2, 2, 2]), {"salary": [3, 4, 5, 6, 11, 8, 7, 9, 10]})
-    >>> ordered_distances(tally.spreads["salary"], tally.sizes).round(3).tolist()
-    [0.375, 0.167, 0.236]
-    """
-    return ordered_work(spread, sizes).distances()
-
-
 def ordered_work(spread: Spread, sizes: Ints) -> ClassDistances:
     """Return the work of each class for ordered values. Loops over the cells of the spread, not over all values."""
     totals = spread.totals()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from kinfold.errors import Problem, VerifyError, plural
+from kinfold.errors import DataError, Problem, VerifyError, plural
 from kinfold.models.model import Finding
 from kinfold.tables.display import Displayable
 
@@ -100,6 +100,18 @@ class Verdict(Displayable):
             return replace(self, notes=(*self.notes, f"{what}; it is a statement of the data holder"))
         fix = "leave out --require-people to check the rows only"
         return replace(self, problems=(*self.problems, Problem(what, fix)))
+
+    def add_statement_notes(self, promises: Iterable[str]) -> Verdict:
+        """Add a note for each promise about the population, which cannot be checked from the file."""
+        why = "it has no people or weights of the population; it is a statement of the data holder"
+        notes = (f"'{each}' cannot be checked from the file, because {why}" for each in promises)
+        return replace(self, notes=(*self.notes, *notes))
+
+    def require_columns(self) -> Verdict:
+        """Return the verdict if the table has the expected columns, else raise an error."""
+        if self.problems:
+            raise DataError(self.problems)
+        return self
 
     def merge(self, other: Verdict) -> Verdict:
         """Merge two verdicts on the same rows under different terms: all findings, and the worse of k, l and t."""

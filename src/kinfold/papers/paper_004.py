@@ -23,7 +23,7 @@ from kinfold.measures.formulas.numeric_loss import normalized_sse
 from kinfold.methods.partition.k_first import k_first
 from kinfold.methods.partition.t_first import t_first
 from kinfold.methods.partition.t_merge import t_merge
-from kinfold.models.t_closeness import ordered_distances
+from kinfold.models.t_closeness import ordered_work
 from kinfold.papers.data import PaperData, class_means, generate_discharges, standardize
 from kinfold.papers.exhibits import (
     CellKey,
@@ -141,7 +141,7 @@ def _section_7(data: PaperData) -> Values:
         confidential = data.columns("census.csv")[name][:records]
         labels = t_first(read_quasi(data, records), 2, confidential=confidential, t=t)
         tally = tally_labels(labels.astype(np.int64), {"column": confidential})
-        distances.append(float(ordered_distances(tally.spreads["column"], tally.sizes).max()))
+        distances.append(float(ordered_work(tally.spreads["column"], tally.sizes).distances().max()))
     return PRINTED.name_examples("Section 7", distances)
 
 

@@ -104,13 +104,13 @@ def _combine(word: str, parts: Sequence[TruthValues]) -> TruthValues:
 
 
 def read_functions(tree: RulePart, source: ValueLookup) -> RulePart:
-    """Return a rule with the values of its functions in the source."""
+    """Return a rule with the values of its functions in the source.
+
+    These are, by first value, the second one that most records have; of equally many, the first to occur.
+    """
     tree = replace(tree, parts=tuple(read_functions(part, source) for part in tree.parts))
-    return replace(tree, images=_read_images(tree, source)) if tree.kind == "->" else tree
-
-
-def _read_images(tree: RulePart, source: ValueLookup) -> dict[Any, Any]:
-    """Return, by first value, the second one that most records have; of equally many, the first to occur."""
+    if tree.kind != "->":
+        return tree
     first, second = (source(str(part.value), part.value_type) for part in tree.parts)
     known = first.known & second.known
     images: dict[Any, Any] = {}
@@ -118,7 +118,7 @@ def _read_images(tree: RulePart, source: ValueLookup) -> dict[Any, Any]:
         zip(first.values[known].tolist(), second.values[known].tolist(), strict=True)
     ).most_common():
         images.setdefault(a, b)
-    return images
+    return replace(tree, images=images)
 
 
 def _evaluate_function(tree: RulePart, values: ValueLookup) -> TruthValues:

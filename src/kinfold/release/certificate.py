@@ -24,6 +24,7 @@ from kinfold.models.terms import ConfidentialColumn, HouseholdTerms, Terms
 from kinfold.models.verdict import Verdict
 from kinfold.policy.binding import BoundColumn, BoundPolicy
 from kinfold.policy.perturbation import PerturbationKind
+from kinfold.policy.review import Review
 from kinfold.tables.readers.files import combine_checksums
 from kinfold.tables.schema import MAX_EXACT_INTEGER, SURROGATE, Kind, Role
 from kinfold.tables.source_form import ReleasedForm
@@ -230,19 +231,25 @@ class _CertificateSchema(_CertificatePart):
 
 def certify(policy: BoundPolicy, terms: Terms, verdict: Verdict, files: Mapping[str, Any], method: str) -> Certificate:
     """Return the certificate of a release: its columns, its promises with their figures, and its files."""
-    review = policy.request.review
-    statement = {"questions": len(review.questions), "accepted": review.accepted, "statement": review.statement}
     content = {
         "format": CERTIFICATE_FORMAT,
         "made_with": {"kinfold": __version__},
         **files,
         "release": {**files["release"], "records": verdict.records, "classes": verdict.classes},
         "method": method,
-        **({"review": statement} if review.accepted else {}),
+        **_describe_review(policy.request.review),
         **describe_terms(terms, verdict),
         "columns": [_describe_column(column, terms) for column in policy.columns if not column.removed],
     }
     return Certificate(content)
+
+
+def _describe_review(review: Review) -> dict[str, Any]:
+    """Return the statement that proposals were accepted without review, if any were."""
+    if not review.accepted:
+        return {}
+    counts = {"questions": len(review.questions), "accepted": review.accepted}
+    return {"review": {**counts, "statement": review.statement}}
 
 
 def describe_terms(terms: Terms, verdict: Verdict) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from kinfold import checker
 from kinfold.errors import DataError, KinfoldError, PolicyError, Problem, VerifyError, plural
@@ -33,13 +33,6 @@ from kinfold.verification import verify
 RecipientPolicy: TypeAlias = Callable[[Certificate], Policy]
 
 
-class Inspection(NamedTuple):
-    """The verdict on a release folder, and its certificate."""
-
-    verdict: Verdict
-    certificate: Certificate
-
-
 def check_folder(
     folder: Path,
     policy: RecipientPolicy | None = None,
@@ -47,7 +40,7 @@ def check_folder(
     rows_only: bool = False,
     require_people: bool = False,
     twice: bool = False,
-) -> Inspection:
+) -> Verdict:
     """Verify a release from its public folder alone: checksums, promises, and the figures of the certificate.
 
     `policy` builds the recipient's own policy from the certificate; the release is checked against it as well. Promises
@@ -72,12 +65,10 @@ def check_folder(
     verdict = replace(verdict, people=()) if rows_only else verdict
     verdict = verdict.add_people_note(None if rows_only else terms.unchecked_unit, required=require_people)
     stated = (certificate.content["release"].get("population") or {"promises": ()})["promises"]
-    why = "it has no people or weights of the population; it is a statement of the data holder"
-    notes = [*verdict.notes]
-    notes += [f"'{each['promise']}' cannot be checked from the file, because {why}" for each in stated]
+    verdict = verdict.add_statement_notes(each["promise"] for each in stated)
     if review := certificate.content.get("review"):
-        notes.append(review["statement"])
-    return Inspection(replace(verdict, notes=tuple(notes)), certificate)
+        verdict = replace(verdict, notes=(*verdict.notes, review["statement"]))
+    return verdict
 
 
 def _open_engine(policy: Policy | None, source: Path | LinkedFiles) -> Any:
@@ -97,7 +88,9 @@ def check_frame(public: Path, engine: Engine, frame: Any, *, twice: bool) -> Ver
 
 
 def _check_rows(public: Path, certificate: Certificate, engine: Engine, frame: Any, *, twice: bool) -> Verdict:
-    if frame.checksum != _get_checksum(certificate):
+    entry = certificate.content["release"]
+    sums = [(each["file"], each["sha256"]) for each in (entry, *entry.get("tables", ()))]
+    if frame.checksum != (combine_checksums(sums) if len(sums) > 1 else sums[0][1]):
         raise VerifyError("the release was changed while it was read", fix="do not use this file")
     stated = certificate.content["release"].get("parts", ())
     if wrong := [one.name for one, part in zip(frame.files, stated, strict=False) if one.rows != part["records"]]:
@@ -189,13 +182,6 @@ def find_released(public: Path, certificate: Certificate) -> Path | LinkedFiles:
     unit = entry["people"]["counted_by"]
     others = tuple(LinkedFile(public / table["file"], unit) for table in entry["tables"])
     return LinkedFiles(public / entry["file"], unit, others)
-
-
-def _get_checksum(certificate: Certificate) -> str:
-    """Return the checksum of the rows that were read, if they are those that were certified."""
-    entry = certificate.content["release"]
-    sums = [(each["file"], each["sha256"]) for each in (entry, *entry.get("tables", ()))]
-    return combine_checksums(sums) if len(sums) > 1 else sums[0][1]
 
 
 def find_public_folder(folder: Path) -> Path:

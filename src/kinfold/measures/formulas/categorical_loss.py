@@ -86,15 +86,13 @@ def ebil(original: ArrayLike, released: ArrayLike) -> float:
     4.0
     """
     x, y = _pair_codes(original, released)
-    return float(sum(_conditional_bits(x[:, j], y[:, j]) for j in range(x.shape[1])))
-
-
-def _conditional_bits(a: Ints, b: Ints) -> float:
-    """Return Σ over the records of -log2 P(a | b)."""
-    base = int(a.max()) + 2
-    pairs, records = np.unique((b + 1) * base + a + 1, return_counts=True)
-    groups = np.bincount(pairs // base, records)
-    return float((records * np.log2(groups[pairs // base] / records)).sum())
+    bits = 0.0
+    for a, b in zip(x.T, y.T, strict=True):  # -log2 P(a | b) of each record
+        base = int(a.max()) + 2
+        pairs, records = np.unique((b + 1) * base + a + 1, return_counts=True)
+        groups = np.bincount(pairs // base, records)
+        bits += float((records * np.log2(groups[pairs // base] / records)).sum())
+    return bits
 
 
 def _list_tables(x: Ints, y: Ints, sizes: Sequence[int], dimension: int) -> Iterator[tuple[Ints, Ints, int]]:

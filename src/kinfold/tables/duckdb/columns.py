@@ -134,7 +134,8 @@ def _find_long_decimals(db: Database, frame: Frame, indexes: Sequence[int]) -> l
     """Return the floating columns whose first values have too many decimals to count them all."""
     floats = [i for i in indexes if frame.types[i] in ("FLOAT", "DOUBLE")]
     first = f"(SELECT * FROM {frame.table} LIMIT {ROWS_CHECKED_FIRST})"
-    answers = db.answers([_has_long_decimals_sql(f"c{i}", frame.types[i]) for i in floats], first)
+    questions = [f"coalesce(max({_decimals_sql(f'c{i}', frame.types[i])}), 0) > {MAX_DECIMALS}" for i in floats]
+    answers = db.answers(questions, first)
     return [i for i, long in zip(floats, answers, strict=True) if long]
 
 
@@ -195,7 +196,8 @@ def _detect_text_types(db: Database, frame: Frame, counts: Sequence[Mapping[str,
     undecided = [i for i, count in enumerate(counts) if count["filled"] and _is_undecided(count, frame.form.dates)]
     if not undecided:
         return {}
-    sample = _sample_sql(db, frame)
+    step = db.count(frame.table) // SAMPLED_VALUES + 1  # rows spread over a table; all rows of a small one
+    sample = f"(SELECT * FROM {frame.table} WHERE rowid % {step} = 0)" if step > 1 else frame.table
     numbers, dates = _detect_candidates(db, frame, sample, undecided)
     candidates = [i for i in undecided if i in numbers | dates or frame.form.dates]
     questions = [f"coalesce({frame.count_where_sql(_is_missing_word_sql(i))}, 0)" for i in candidates]
@@ -216,12 +218,6 @@ def _is_undecided(counts: Mapping[str, int], declared: Sequence[str]) -> bool:
 
 def _may_be_grouped(counts: Mapping[str, int]) -> bool:
     return counts["numbers"] == counts["filled"] and counts["decimals"] == 3
-
-
-def _sample_sql(db: Database, frame: Frame) -> str:
-    """Select rows spread over a table; all rows of a small one."""
-    step = db.count(frame.table) // SAMPLED_VALUES + 1
-    return f"(SELECT * FROM {frame.table} WHERE rowid % {step} = 0)" if step > 1 else frame.table
 
 
 def _is_missing_word_sql(index: int) -> str:
@@ -384,11 +380,6 @@ def _decimals_sql(c: str, sql_type: str) -> str:
         f" WHEN {exact} AND {c} = round({c}, {d}) THEN {d}" for d in range(MAX_DECIMALS_BY_ROUNDING + 1)
     )
     return f"CASE WHEN NOT isfinite({c}) THEN NULL{by_rounding} ELSE {by_text} END"
-
-
-def _has_long_decimals_sql(c: str, sql_type: str) -> str:
-    """Test whether a number of a column has more decimals than are counted."""
-    return f"coalesce(max({_decimals_sql(c, sql_type)}), 0) > {MAX_DECIMALS}"
 
 
 def _infer_column(frame: Frame, name: str, rows: int, counts: Mapping[str, int], text_type: TextType) -> Column:
