@@ -319,7 +319,7 @@ class Spark:
         if isinstance(target, PartFolder) and isinstance(frame, SparkFrame) and self._tallies.count_rows(frame):
             self._require_unchanged()
             count, tally = partial(self._tallies.sum_counts, frame), lambda name: self._tallies.get(frame, [name])
-            write_parts(self._session, self._db, frame, target, schema, count, tally, ordered=ordered, quoted=quoted)
+            write_parts(self.driver, self._db, frame, target, schema, count, tally, ordered=ordered, quoted=quoted)
             return None
         local = frame if isinstance(frame, Frame) else self._joins.collect_columns(frame, frame.names)
         self._require_unchanged()

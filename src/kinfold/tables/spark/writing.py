@@ -27,8 +27,8 @@ from kinfold.tables.duckdb.expressions import Frame, quote_path
 from kinfold.tables.duckdb.writing import count_parts, make_trial_sql, name_part, name_sql, prepare_values
 from kinfold.tables.engine import PartFolder
 from kinfold.tables.schema import Schema
+from kinfold.tables.spark.driver import Driver
 from kinfold.tables.spark.frame import PLACE, SparkFrame, cast_from_spark
-from kinfold.tables.spark.session import JobSession
 
 KEY, POSITION, PART = "key", "position", "part"
 RANGE_BITS = 33  # of Spark's row ids: the lower bits number the rows of a range, the upper ones the range
@@ -64,7 +64,7 @@ class PartWriter:
 
 
 def write_parts(
-    session: JobSession,
+    driver: Driver,
     db: Database,
     frame: SparkFrame,
     target: PartFolder,
@@ -89,11 +89,11 @@ def write_parts(
     attempts = target.folder.with_name(ATTEMPTS)
     attempts.mkdir()
     try:
-        ordered_rows, rows, total, filled = _number_rows(session, computed, [*kinds])
+        ordered_rows, rows, total, filled = _number_rows(driver, computed, [*kinds])
         # DuckDB marks a column of Parquet as required if it has no null: in all parts or in none, as in one file
         written = [c if filled[c] == total else f"CASE WHEN {POSITION} IS NULL THEN NULL ELSE {c} END" for c in kinds]
         writer = PartWriter(target, select, name_sql(written, layout.names), options)
-        write = partial(_write_groups, session, writer)
+        write = partial(_write_groups, driver, writer)
         parts = target.parts
         if target.bytes is not None:
             trial = write(rows.where(make_trial_sql(POSITION, total)), TRIAL, 1)
@@ -116,30 +116,33 @@ def _find_values(db: Database, empty: Frame, tally: Callable[[str], Frame], name
     return replace(empty, table=db.view(f"SELECT c0 AS {empty.at(name)} FROM {tally(name).table}"))
 
 
-def _number_rows(session: JobSession, computed: Any, columns: Sequence[str]) -> tuple[Any, Any, int, dict[str, int]]:
+def _number_rows(driver: Driver, computed: Any, columns: Sequence[str]) -> tuple[Any, Any, int, dict[str, int]]:
     """Return the rows in order, and with their positions; how many there are, and how many have a value by column."""
     from pyspark.sql.functions import broadcast, expr, monotonically_increasing_id
 
-    with session.job():
+    with driver.session.job():
         ordered = computed.orderBy(KEY, PLACE).drop(KEY, PLACE).withColumn("at", monotonically_increasing_id())
         ordered = ordered.withColumn("range", expr(f"shiftright(at, {RANGE_BITS})")).persist()
         counts = [expr("count(*) AS records"), *(expr(f"count({c}) AS {c}") for c in columns)]
-        sizes = ordered.groupBy("range").agg(*counts).orderBy("range").toArrow().to_pydict()
-        before = [0, *accumulate(sizes["records"])]
-        offsets = pa.table({"range": sizes["range"], "before": before[:-1]})
-        offsets_of_ranges = broadcast(session.spark.createDataFrame(offsets, "range bigint, before bigint"))
+        ranges = ordered.groupBy("range").agg(*counts).orderBy("range")
+    sizes = driver.collect(ranges, "the rows of each sorted range").to_pydict()
+    before = [0, *accumulate(sizes["records"])]
+    offsets = pa.table({"range": sizes["range"], "before": before[:-1]})
+    with driver.session.job():
+        offsets_of_ranges = broadcast(driver.session.spark.createDataFrame(offsets, "range bigint, before bigint"))
         position = expr(f"before + at - shiftleft(range, {RANGE_BITS})")
         rows = ordered.join(offsets_of_ranges, "range").withColumn(POSITION, position).drop("at", "range", "before")
     return ordered, rows, before[-1], {c: sum(sizes[c]) for c in columns}
 
 
-def _write_groups(session: JobSession, writer: PartWriter, rows: Any, part: Any, parts: int) -> pa.Table:
+def _write_groups(driver: Driver, writer: PartWriter, rows: Any, part: Any, parts: int) -> pa.Table:
     """Write the rows of each part in one task, and return what was written."""
     from pyspark.sql.functions import expr
 
     def run(group: pa.Table) -> pa.Table:  # Spark inspects the signature, so it must be a function
         return writer(group)
 
-    with session.job():
+    with driver.session.job():
         numbered = rows.withColumn(PART, expr(f"CAST({part} AS BIGINT)"))
-        return numbered.repartition(parts, PART).groupBy(PART).applyInArrow(run, WRITTEN).toArrow()
+        written = numbered.repartition(parts, PART).groupBy(PART).applyInArrow(run, WRITTEN)
+    return driver.collect(written, "the size of each part", at_most=parts)
