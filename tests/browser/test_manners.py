@@ -173,7 +173,7 @@ def test_many_tabs_share_one_stream_of_events(browser: Browser, studio: Studio) 
     """A browser opens six connections to a server: a stream for each tab would leave none for anything else."""
     with visiting(browser, studio.address) as (tab, seen):
         journey.open_demo(tab)
-        tabs = [tab, *(tab.context.new_page() for _ in range(7))]
+        tabs = [tab, *(tab.context.new_page() for _ in range(19))]
         for other in tabs[1:]:
             other.goto(f"{studio.root}/#protect")
             expect(other.get_by_label(re.compile("^k: "))).to_have_value("5")

@@ -107,6 +107,9 @@ def test_visits_of_people_are_released_with_promises_about_people(
         journey.open_file(tab, table)
         role = journey.column(tab, "patient_id").get_by_role("combobox", name="Role of")
         expect(role).to_have_value("unit")
+        questions = tab.locator("section[aria-labelledby=s-questions]")  # the day of a visit tells its diagnosis here
+        questions.get_by_role("button", name="confidential", exact=True).click()
+        expect(questions.get_by_role("status")).to_have_text("All questions are answered.")
         journey.go(tab, "Protect")
         expect(tab.locator(".verdict .headline")).to_contain_text("people")
         journey.run(tab)

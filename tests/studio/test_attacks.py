@@ -5,16 +5,20 @@ from __future__ import annotations
 import contextlib
 import gzip
 import http.client
+import io
 import json
 import logging
 import socket
 import time
+import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+import arx_projects
 from kinfold.studio.refusals import StudioLimits
 from kinfold.studio.server import LOOPBACK, HeaderTimeoutProtocol, Studio, open_browser
 from studio.tables import MARKUP, SCRIPT, hostile
@@ -295,12 +299,41 @@ def test_what_is_opened_is_bounded_in_size_columns_and_memory(made: Studio, monk
     visitor = Visitor.let_in(made)
     packed = gzip.compress(b"a,b\n" + b"1,2\n" * 1_000_000)
     assert "'big.csv.gz' expands to more than 2 MB" in _refusal(visitor, "big.csv.gz", packed)
+    zst = pa.compress(b"a,b\n" + b"1,2\n" * 1_000_000, codec="zstd", asbytes=True)
+    assert "'big.csv.zst' expands to more than 2 MB" in _refusal(visitor, "big.csv.zst", zst)
+    assert "'big.xlsx' expands to more than 2 MB" in _refusal(visitor, "big.xlsx", _workbook(210_000_000))
     wide = ",".join(f"c{i}" for i in range(20_000))
     assert "has 20,000 columns; the limit is 50" in _refusal(visitor, "wide.csv", f"{wide}\n{wide}\n".encode())
     with monkeypatch.context() as patched:
         patched.setattr(made.sessions.jobs, "_limits", replace(made.limits, worker_bytes=1 << 20))
         assert "more than the 1 MB of memory that one job may use" in _refusal(visitor, "fine.csv", b"a,b\n1,2\n3,4\n")
     assert visitor.opened("fine.csv", b"a,b\n1,2\n3,4\n")["source"]["rows"] == 2
+
+
+def _workbook(size: int) -> bytes:
+    """A workbook whose only sheet expands to so many bytes."""
+    packed = io.BytesIO()
+    book = zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=1)
+    with book, book.open("xl/worksheets/sheet1.xml", "w") as sheet:
+        for _ in range(size // 1_000_000):
+            sheet.write(bytes(1_000_000))
+    return packed.getvalue()
+
+
+def test_a_project_writes_and_reads_nothing_outside_its_session(made: Studio, tmp_path: Path) -> None:
+    visitor = Visitor.let_in(made)
+    packed = arx_projects.project(tmp_path, arx_projects.study())
+    with zipfile.ZipFile(packed, "a") as archive:
+        for place in ("../../outside.csv", "hierarchies/../../../outside.csv", str(tmp_path / "outside.csv")):
+            archive.writestr(place, "1;*\n")
+    assert visitor.opened("study.deid", packed.read_bytes())["source"]["rows"] > 0
+    around = (made.sessions.folder.parent, tmp_path, Path.cwd())
+    assert not [path for folder in around for path in folder.glob("outside*")]
+    assert not list(made.sessions.folder.rglob("outside*"))
+    text = visitor.get("/api/session")["policy"]["text"]
+    for place in ("../../h.csv", "/etc/passwd", "hierarchies/../../h.csv"):
+        column = f'\n[columns."one more"]\nrole = "quasi-identifier"\nhierarchy = {{ file = "{place}" }}\n'
+        assert visitor.ask("POST", "/api/project", {"text": text + column}).status == 422, place
 
 
 def _refusal(visitor: Visitor, name: str, content: bytes) -> str:
