@@ -285,8 +285,7 @@ def measure(original: Any, released: Any, policy: Any = None, **request: Any) ->
         sources.append(options.population)
     with open_engine(request_policy, *sources) as engine:
         before = engine.read(sources[0], MISSING_TEXTS, request_policy.form)
-        parts, quoted = isinstance(sources[1], Path) and sources[1].is_dir(), _is_quoted(request_policy, sources[1])
-        form = replace(request_policy.form.for_other_file(), parts=parts, quoted=quoted)
+        form = replace(request_policy.form.for_other_file(sources[1]), quoted=_is_quoted(request_policy, sources[1]))
         after = engine.read(sources[1], MISSING_TEXTS, form)
         prepared = prepare(engine, before, request_policy, index)
         bound = bind(request_policy, engine.schema(prepared.frame), index=index)

@@ -72,12 +72,12 @@ def check_folder(
 
 
 def _open_engine(policy: Policy | None, source: Path | LinkedFiles) -> Any:
-    """Start the engine that a recipient asks for, or the embedded one."""
+    """Start the engine that a recipient asks for; files that are joined are read by the embedded one."""
     from kinfold.tables.duckdb.engine import DuckDB
     from kinfold.tables.resources import Resources
 
     resources = Resources() if policy is None else policy.engine.resources
-    if policy is not None and policy.engine.name == "spark":
+    if policy is not None and policy.engine.name == "spark" and isinstance(source, Path):
         return open_spark_engine(None, policy.engine.master, resources)
     return DuckDB(resources.for_sources(source))
 

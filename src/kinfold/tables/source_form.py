@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from kinfold.errors import PolicyError
@@ -143,12 +144,13 @@ class SourceForm:
         """How the values of all columns are written."""
         return self.na, self.decimal, self.thousands, self.dates, self.quoted
 
-    def for_other_file(self) -> SourceForm:
-        """Return the form of another file whose values are written in the same way.
+    def for_other_file(self, file: Any = None) -> SourceForm:
+        """Return the form of another file, or folder of parts, whose values are written in the same way.
 
         Codes and units of single columns are left out: a release has neither, and an average may equal a code.
         """
-        form = replace(self, encoding=None, separator=None, sheet=None, header=None, skip=0, parts=False)
+        parts = isinstance(file, Path) and file.is_dir()
+        form = replace(self, encoding=None, separator=None, sheet=None, header=None, skip=0, parts=parts)
         return replace(form, skip_totals=False, columns=())
 
     def get_columns(self, names: Sequence[str]) -> dict[str, ColumnForm]:
