@@ -137,6 +137,15 @@ def test_a_population_without_a_column_is_named() -> None:
         anonymize(known, known[["zip"]], {"k": 3}, "lattice")
 
 
+def test_categories_of_the_population_that_a_hierarchy_lacks_are_kept_for_who_asks() -> None:
+    known = people(1)
+    known.loc[0, "zip"] = "x9"
+    with pytest.raises(kinfold.DataError, match=r"privacy.population.table: the hierarchy of 'zip' misses 1") as error:
+        anonymize(people(1), known, {"k": 2}, "lattice")
+    assert error.value.problems[0].values == ("x9",)
+    assert "x9" not in str(error.value)
+
+
 @pytest.mark.parametrize("case", [each for each in parity.cases("kmap_estimators") if "Zero" in str(each.id)])
 def test_both_checkers_need_the_class_of_the_parity_file(case: dict[str, Any]) -> None:
     given_, needed = case["input"], case["expect"]["k_needed"]

@@ -38,15 +38,15 @@ def measure_structure(tables: TablePair, policy: BoundPolicy) -> dict[str, Any]:
         note = note or {"estimated": f"estimated from {most:,} of {rows:,} records"}
     schemas = [engine.schema(frame) for frame in (original, released)]
     names = [c.name for c in policy.columns if c.role is not Role.IDENTIFIER and all(c.name in s for s in schemas)]
-    relations = {relation.check: relation for relation in _find(engine, original, policy, names[:MAX_COLUMNS])}
+    known = {relation.check: relation for relation in _find(engine, original, policy, names[:MAX_COLUMNS])}
     # a relation that cannot be an edit rule is left out
-    rules = [rule for check in relations for rule in bind_rules([Rule(check=check)], policy.columns)[0]]
+    rules = [rule for check in known for rule in bind_rules([Rule(check=check)], policy.columns)[0]]
     counts = count_violations(replace(policy, rules=tuple(rules)), engine, original, released)
     sizes = [max(schema.rows, 1) for schema in schemas]
     broken = [each for each in counts if each.after / sizes[1] > each.before / sizes[0]]
     broken.sort(key=lambda each: (each.before / sizes[0] - each.after / sizes[1], each.check))
     listed = [
-        {"kind": relations[each.check].kind, "columns": list(relations[each.check].columns), **asdict(each)}
+        {"kind": known[each.check].kind, "columns": list(known[each.check].columns), **asdict(each)}
         for each in broken[:MAX_LISTED]
     ]
     return {"found": len(counts), "broken": listed, "records": schemas[1].rows, **note}

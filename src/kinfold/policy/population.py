@@ -55,7 +55,8 @@ def read_population(
         order = [names.index(column.name) for column in policy.with_role(Role.QUASI)]
         return Tuples(tuple(tuples.attributes[a] for a in order), tuples.tally, tuples.frame)
     except KinfoldError as error:
-        problems = [Problem(f"privacy.population.table: {each.what}", each.fix) for each in error.problems]
+        where = "privacy.population.table"
+        problems = [Problem(f"{where}: {each.what}", each.fix, each.values) for each in error.problems]
         raise (PolicyError if isinstance(error, PolicyError) else DataError)(problems) from None
 
 
