@@ -48,6 +48,7 @@ export const HINTS = {
   refine: "Keeps the promises and loses less information; takes the given number of seconds.",
   prove: "Seconds after the run to prove how far the loss is from the minimum: the bound in the loss curve.",
   suppression: "At most this many records, or this share of them, may be suppressed.",
+  parts: "Their number, or the size of each: 16, 256MB. Empty: one file.",
   missing: {
     refuse: "The run stops, so that you can decide.",
     separate: "Records that lack the same values form their own classes.",

@@ -105,6 +105,7 @@ export function output(complete) {
       choices: getChoices("others"),
     }),
     choiceField({ path: ["output", "format"], label: "Format", value: out.format, choices: getChoices("format") }),
+    numberField({ path: ["output", "parts"], label: "Part files", hint: HINTS.parts, value: out.parts, type: "text" }),
     choiceField({
       path: ["output", "order"],
       label: "Order of the rows",
