@@ -167,6 +167,10 @@ test("every promise of a policy is named", () => {
     "at most 5% of the records at a risk above 20%",
   ]);
   assert.deepEqual(namePromises({ privacy: { k: 3, unit: "pid" } }, []), ["3-anonymity (people, by pid)"]);
+  assert.deepEqual(namePromises({ privacy: { k: 3, combinations: { size: 2 }, individual_risk: 0.02 } }, []), [
+    "3-anonymity of each combination of at most 2 quasi-identifiers",
+    "an individual risk of at most 2%",
+  ]);
 });
 
 test("values of k that cannot be reached are refused where they are typed", () => {
