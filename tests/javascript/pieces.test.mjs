@@ -178,6 +178,10 @@ test("every promise of a policy is named", () => {
     "3 people of the population in every class",
     "presence from 0 to 0.4",
   ]);
+  assert.deepEqual(namePromises({ privacy: { k: 3, combinations: { size: 2 }, individual_risk: 0.02 } }, []), [
+    "3-anonymity of every combination of at most 2 quasi-identifiers",
+    "an individual risk of at most 2%",
+  ]);
 });
 
 test("values of k that cannot be reached are refused where they are typed", () => {

@@ -18,6 +18,8 @@ export function namePromises({ privacy, columns = {} }, known) {
     privacy.risk_share
       ? `at most ${share(privacy.risk_share.most)} of the records at a risk above ${share(privacy.risk_share.above)}`
       : null,
+    privacy.weighted ? "these levels by sampling weights, too" : null,
+    isSet(privacy.individual_risk) ? `an individual risk of at most ${share(privacy.individual_risk)}` : null,
     privacy.events_known ? `protection from those who know ${digits(privacy.events_known)} events of a person` : null,
   ].filter(Boolean);
 }

@@ -61,7 +61,8 @@ export function promises(complete, columns) {
 
 // The promises in the closed part that are set.
 function describeMore(privacy) {
-  const set = ["beta", "delta", "average_risk", "risk_share", "p", "alpha"].filter((key) => isSet(privacy[key]));
+  const keys = ["beta", "delta", "average_risk", "risk_share", "p", "alpha", "combinations"];
+  const set = [...keys, "individual_risk", "weighted"].filter((key) => isSet(privacy[key]) && privacy[key] !== false);
   return set.length ? set.join(", ").replaceAll("_", " ") : "beta, delta, average risk and others";
 }
 
@@ -87,6 +88,36 @@ function more(privacy, meanings) {
     riskShare(privacy.risk_share),
     number("p", "p: different values, as in p-sensitive k-anonymity", HINTS.p, { step: 1 }),
     number("alpha", "alpha: largest share of one confidential value in a class", HINTS.alpha, { max: 1 }),
+    combinations(privacy.combinations),
+    number("individual_risk", "Individual risk by sampling weights", HINTS.individual_risk, { max: 1 }),
+    weighted(privacy.weighted),
+  );
+}
+
+// The size alone: a confidence that the policy has stays.
+function combinations(decided) {
+  const path = ["privacy", "combinations"];
+  const change = (event) => {
+    const size = Number(event.target.value);
+    return decide([[path, size ? { ...decided, size } : null]], true);
+  };
+  return field(
+    {
+      id: makeId(path),
+      label: "Quasi-identifiers that others know together",
+      hint: HINTS.combinations,
+      problems: getProblems(...path),
+    },
+    h("input", { type: "number", min: "1", step: "1", placeholder: "all", value: decided?.size ?? "", on: { change } }),
+  );
+}
+
+function weighted(decided) {
+  const path = ["privacy", "weighted"];
+  const change = (event) => decide([[path, event.target.checked || null]], true);
+  return field(
+    { id: makeId(path), label: "Also by sampling weights", hint: HINTS.weighted, problems: getProblems(...path) },
+    h("input", { type: "checkbox", checked: Boolean(decided), on: { change } }),
   );
 }
 
