@@ -37,11 +37,11 @@ BUDGET = {
     "release": (11, 2_370),
     "release/report": (9, 1_990),
     "studio": (18, 4_050),
-    "tables": (16, 3_290),
+    "tables": (16, 3_330),
     "tables/databases": (6, 1_090),
     "tables/duckdb": (8, 2_340),
     "tables/readers": (11, 2_420),
-    "tables/spark": (8, 2_150),
+    "tables/spark": (9, 2_180),
 }
 ENGINE_VERBS = 14
 CALL_DEPTH = 20  # functions from `main` to the MDAV kernel

@@ -18,8 +18,9 @@ from kinfold.policy.gathering import refuse_to_collect, require_collectable
 from kinfold.policy.model import Policy
 from kinfold.tables import spark as spark_package
 from kinfold.tables.duckdb.engine import DuckDB
-from kinfold.tables.resources import MAX_DRIVER_ROWS
+from kinfold.tables.resources import MAX_DRIVER_ROWS, Resources
 from kinfold.tables.spark import engine as spark_engine
+from kinfold.tables.spark import figures
 from large_tables import lower_memory_limits
 from sparks import watch_driver
 
@@ -161,3 +162,22 @@ def test_the_limit_is_a_key_of_the_policy(spark: Any) -> None:
         assert engine.max_collected_rows == engine.driver.limit == MAX_DRIVER_ROWS == 300_000
     with pytest.raises(PolicyError, match="driver_rows"):
         Policy.parse({"privacy": {"k": 2}, "engine": {"driver_rows": 3}})
+
+
+def test_the_order_of_values_is_counted_where_the_rows_are(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs of seven rows, some without any value: the same counts as over all rows at once."""
+    monkeypatch.setattr(figures, "ROWS_PER_RUN", 7)
+    random = np.random.default_rng(8)
+    table = pa.table(
+        {
+            "counter": pa.array(range(100)),
+            "number": pa.array([None if 20 <= i < 40 else float(random.integers(0, 3)) for i in range(100)]),
+            "text": pa.array(random.choice(["a", "b", "\u00e4", None], 100).tolist()),
+            "empty": pa.array([None] * 100, pa.string()),
+        }
+    )
+    with DuckDB() as plain, spark_engine.Spark(spark, Resources()) as engine:
+        ours, theirs = engine.read(table), plain.read(table)
+        columns = [*plain.schema(theirs)]
+        counted = {name: stats.order for name, stats in engine.profile(ours, columns, ordered=True).items()}
+        assert counted == {name: stats.order for name, stats in plain.profile(theirs, columns, ordered=True).items()}

@@ -152,8 +152,9 @@ def recode_values(db: Database, frame: Frame, how: Mapping[str, ValueRecoding], 
     counts = count_changes(db, frame, recoded)
     values = {name: recoded[name].value if name in recoded else frame.at(name) for name in frame.names}
     select = ", ".join(f"{sql} AS {frame.at(name)}" for name, sql in values.items())
-    table = db.table(f"SELECT {select} FROM {frame.table}")
-    return make_recoded(replace(frame, table=table, types=db.types(table)), recoded, counts)
+    ordered = "" if frame.order == "rowid" else f" ORDER BY {frame.order}"  # rows taken from Spark have a place
+    table = db.table(f"SELECT {select} FROM {frame.table}{ordered}")
+    return make_recoded(replace(frame, table=table, types=db.types(table), order="rowid"), recoded, counts)
 
 
 def make_value_sql(

@@ -26,25 +26,22 @@ from kinfold.tables.databases.transfer import DatabaseRows, TargetTable
 from kinfold.tables.duckdb import recoding as recoding_sql
 from kinfold.tables.duckdb.connection import Database
 from kinfold.tables.duckdb.engine import DuckDB
-from kinfold.tables.duckdb.expressions import Frame, number_sql, text_sql
+from kinfold.tables.duckdb.expressions import Frame
 from kinfold.tables.duckdb.tallies import (
-    NUMERIC_STORAGES,
-    AggregateQuery,
-    compute_moments,
     group_keys,
 )
-from kinfold.tables.engine import ClassLabels, ColumnRequest, NumericPair, PartFolder, ReleasedColumns, StoredValues
+from kinfold.tables.engine import ClassLabels, ColumnRequest, PartFolder, ReleasedColumns, StoredValues
 from kinfold.tables.readers.normalization import plan_normalization
 from kinfold.tables.recoding import RecodedValues, Recoding, ValueRecoding
 from kinfold.tables.regions import Regions, RequestedColumns, Route
 from kinfold.tables.resources import Resources
-from kinfold.tables.schema import Column, OrderedReading, OrderStats, Schema, ValueStats
+from kinfold.tables.schema import Column, OrderedReading, Schema, ValueStats
 from kinfold.tables.source_form import DEFAULT_FORM, SourceForm, refuse_totals
 from kinfold.tables.spark import places, reading
 from kinfold.tables.spark.blocks import SparkRegions, route_rows, run_in_executors
 from kinfold.tables.spark.driver import Driver
+from kinfold.tables.spark.figures import compute_frame_moments, compute_squared_errors, count_order
 from kinfold.tables.spark.frame import (
-    PLACE,
     SparkFrame,
     SparkJoins,
     cast_from_spark,
@@ -346,8 +343,6 @@ Floats = NDArray[np.float64]
 MAX_ROWS_TALLIED_WHOLE = 20_000  # a shorter table is tallied once, by all its columns
 MAX_VALUES_DESCRIBED = 1_000_000  # a column with more distinct values is described by a sample of them
 COUNT_COLUMN = "n"
-ROWS_PER_RUN = 1_000_000  # whose order one task counts
-CHANGED, NOT_FALLEN = "NOT (v <=> p)", "coalesce(v >= p, FALSE)"  # from the value before, `p`
 
 
 class SparkTallies:
@@ -448,60 +443,3 @@ def _group(frame: SparkFrame, names: Sequence[str]) -> Any:
 
 def _describe_tally(layout: Frame, table: str, names: tuple[str, ...]) -> Frame:
     return replace(layout.select(names, table), order="rowid", weight=COUNT_COLUMN)
-
-
-def compute_frame_moments(driver: Driver, frame: SparkFrame, columns: Sequence[Column]) -> tuple[int, Floats, Floats]:
-    """Return how many rows have a finite number in every column, and their means and covariances."""
-    names = [f"x{i}" for i in range(len(columns))]
-    rows = _compute_numbers(frame, columns, "x").dropna(subset=names).persist()
-    query = AggregateQuery(lambda aggregates: _collect_figures(driver, rows, aggregates), "avg", "D")
-    moments = compute_moments(query, names)
-    rows.unpersist()
-    return moments
-
-
-def _collect_figures(driver: Driver, rows: Any, figures: Sequence[str]) -> list[Any]:
-    """Return figures over all rows, given as Spark's SQL."""
-    named = [f"{figure} AS a{i}" for i, figure in enumerate(figures)]
-    return [column[0].as_py() for column in driver.collect(rows.selectExpr(*named), "figures", at_most=1).columns]
-
-
-def compute_squared_errors(
-    driver: Driver, original: SparkFrame, released: SparkFrame, columns: Sequence[NumericPair]
-) -> list[float]:
-    """Sum the squared errors of columns over all rows, by their places; the mean replaces values not released."""
-    before, after = [each.before for each in columns], [each.after for each in columns]
-    originals, releases = _compute_numbers(original, before, "x"), _compute_numbers(released, after, "y")
-    sums = [f"coalesce(sum(power(x{i} - coalesce(y{i}, {c.mean!r}D), 2)), 0D)" for i, c in enumerate(columns)]
-    return [float(each) for each in _collect_figures(driver, originals.join(releases, PLACE, "left"), sums)]
-
-
-def count_order(driver: Driver, frame: SparkFrame, column: Column) -> OrderStats:
-    """Count, from the first row to the last, where the value of a column changes and where it does not fall.
-
-    Runs of rows are counted apart, then the first value of each run is compared with the last one of the run before.
-    """
-    from pyspark.sql.functions import expr
-
-    name, is_numeric = column.name, column.storage in NUMERIC_STORAGES
-    value = number_sql(frame.layout, column) if is_numeric else text_sql(frame.layout, name)
-    known = f"{frame.layout.at(name)} IS NOT NULL"
-    rows = frame.compute({"v": value, "known": known}, {"v": "DOUBLE" if is_numeric else "VARCHAR", "known": "BOOLEAN"})
-    rows = rows.where("known").selectExpr("v", PLACE, f"{PLACE} div {ROWS_PER_RUN} AS run")
-    steps = rows.selectExpr("*", f"lag(v) OVER (PARTITION BY run ORDER BY {PLACE}) AS p")
-    steps = steps.selectExpr("*", f"row_number() OVER (PARTITION BY run ORDER BY {PLACE}) > 1 AS within")
-    counts = [f"count_if(within AND {step}) AS {count}" for count, step in (("c", CHANGED), ("s", NOT_FALLEN))]
-    ends = [f"min_by(v, {PLACE}) AS v", f"max_by(v, {PLACE}) AS last"]
-    runs = steps.groupBy("run").agg(*map(expr, (*counts, *ends)))
-    joints = runs.selectExpr(
-        "c", "s", "v", "lag(last) OVER (ORDER BY run) AS p", "row_number() OVER (ORDER BY run) AS i"
-    )
-    sums = [f"sum(c + CAST(i = 1 OR {CHANGED} AS INT))", f"sum(s + CAST(i > 1 AND {NOT_FALLEN} AS INT))"]
-    return OrderStats(*(int(each or 0) for each in _collect_figures(driver, joints, sums)))
-
-
-def _compute_numbers(frame: SparkFrame, columns: Sequence[Column], letter: str) -> Any:
-    """Return numbers with their places; anything else is null."""
-    values = {f"{letter}{i}": number_sql(frame.layout, column) for i, column in enumerate(columns)}
-    finite = {name: f"CASE WHEN isfinite({value}) THEN {value} END" for name, value in values.items()}
-    return frame.compute(finite, dict.fromkeys(finite, "DOUBLE"))
