@@ -51,6 +51,7 @@ def test_tree_and_plain_way_agree_on_larger_tables(shape):
 @pytest.mark.parametrize("shape", ["gaussian", "levels", "huge", "signed zeros"])
 def test_where_queries_for_the_farthest_visit_many_nodes_hubs_bound_them_and_the_labels_stay(shape, monkeypatch):
     monkeypatch.setattr(index, "_FAR_VISITS", 0)
+    monkeypatch.setattr(index, "MDAV_FAR_VISITS", 0)
     monkeypatch.setattr(index, "_MIN_JUDGED_CLUSTERS", 10)
     counts, choose = [], index.choose_hubs
     monkeypatch.setattr(index, "choose_hubs", lambda *given: (counts.append(given[3]), choose(*given))[1])

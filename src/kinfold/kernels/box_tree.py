@@ -62,9 +62,10 @@ class Sort(NamedTuple):
     spread: Floats  # (a + b,) weight of each attribute when the widest is chosen
 
 
-def layout(sizes: Sequence[int], points: int, m: Mixed, leaf: int, hubs: Floats) -> Tree:
+def layout(sizes: Sequence[int], points: int, m: Mixed, leaf: int, hubs: Floats | None = None) -> Tree:
     """Return room for trees of these sizes, of `points` points in all, with at most `leaf` of them in a leaf."""
     numbers, codes, trees = m.numbers.shape[1], m.codes.shape[1], len(sizes)
+    hubs = np.zeros((1, numbers)) if hubs is None else hubs
     child, parent = _shape(max(0, int(np.ceil(np.log2(max(sizes) / leaf)))))
     blocks = len(child)
     leaves = len(parent) - blocks

@@ -27,8 +27,9 @@ _SECONDS_PER_CALL = 0.06  # of kernel work between two progress reports, where a
 _FIRST_CLUSTERS = 16  # of the first call, whose time is not known yet
 _REGROW_SHARE = 0.4  # of a tree's points: with fewer left a new tree is grown (0.3 to 0.5 are as fast)
 _MIN_REGROW_POINTS = 256  # fewer points are not worth another tree
-HUBS = 15  # besides the centre (by trial: 7 and 31 are slower)
+HUBS = 15  # and the centre (by trial: 7 and 31 are slower)
 _FAR_VISITS = 80  # nodes that a query for the farthest visits; with more, hubs save more than removals lose by them
+MDAV_FAR_VISITS = 400  # for the many removals of a larger cluster (at 80 a million records of census were slower)
 _MIN_JUDGED_CLUSTERS = 200
 _HUB_SAMPLE, _OUTER_SHARE = 10_000, 0.2  # of the points, and of the sample
 MAX_LEAF_POINTS = 256  # in the largest leaf of any kernel
@@ -116,7 +117,7 @@ def grow_trees(
 ) -> Tree:
     """Return a tree for each of these lists of points; a point is given by its lowest remaining record.
 
-    With so many hubs besides the centre, for queries from records for the farthest one.
+    With the centre and so many other hubs, for queries from records for the farthest one.
     """
     box_tree = kernels.load("box_tree")
     first = _offsets(list(map(len, strata)))
@@ -133,15 +134,15 @@ def grow_trees(
 
 
 def start_counting(run: Run) -> int:
-    """Count the nodes that queries visit anew; return the label of the next cluster."""
+    """Count the nodes that queries visit from 0 again; return the label of the next cluster."""
     run.query.request[0].visited = run.query.request[0].far = 0
     return int(run.state[0].label)
 
 
-def is_far(run: Run, first: int) -> bool:
+def is_far(run: Run, first: int, visits: int) -> bool:
     """Whether the queries since this label visited so many nodes for the farthest record that hubs are worth it."""
     formed = int(run.state[0].label) - first
-    return formed >= _MIN_JUDGED_CLUSTERS and bool(run.query.request[0].far > _FAR_VISITS * formed)
+    return formed >= _MIN_JUDGED_CLUSTERS and bool(run.query.request[0].far > visits * formed)
 
 
 def choose_hubs(x: Floats, order: NDArray[np.int32], centre: Floats, count: int) -> Floats:
@@ -149,8 +150,8 @@ def choose_hubs(x: Floats, order: NDArray[np.int32], centre: Floats, count: int)
     if count == 0:
         return centre[None, :].copy()
     sample = x[order[:: 1 + len(order) // _HUB_SAMPLE]]
-    far = ((sample - centre) ** 2).sum(axis=1)
-    outer = sample[far >= np.quantile(far, 1 - _OUTER_SHARE)]
+    away = ((sample - centre) ** 2).sum(axis=1)
+    outer = sample[away >= np.quantile(away, 1 - _OUTER_SHARE)]
     hubs = np.empty((count, x.shape[1]))
     away = ((outer - centre) ** 2).sum(axis=1)
     for h in range(count):  # each farthest from those before
@@ -177,7 +178,7 @@ def form_all(
         strata = [rows[run.labels[rows] < 0].astype(np.int32) for rows in layers]
         first = start_counting(run)
         for _ in advance_in_steps(run, partial(advance, grow_trees(run, points, strata, hubs=hubs)), progress):
-            if hubs == 0 and is_far(run, first):
+            if hubs == 0 and is_far(run, first, _FAR_VISITS):
                 hubs = HUBS
                 break
     labels: Labels = run.labels

@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold import kernels
+from kinfold.methods.partition import index
 from kinfold.methods.partition.index import HUBS, advance_in_steps, grow_tree, is_far, start_counting, start_folded_run
 from kinfold.policy.registry import Declaration
 from kinfold.progress import Progress, no_progress
@@ -130,7 +131,7 @@ def mdav_compiled(points: Points, k: int, progress: Progress, *, flat: bool = Fa
             if judged and run.query.request[0].visited > _MAX_VISITED_SHARE * formed * leaves:
                 flat, hubs = True, 0
                 break
-            if hubs == 0 and not flat and not state.second and is_far(run, first):
+            if hubs == 0 and not flat and not state.second and is_far(run, first, index.MDAV_FAR_VISITS):
                 hubs = HUBS
                 break
     labels: Labels = run.labels
