@@ -22,7 +22,7 @@ BUDGET = {
     "demo": (1, 140),
     "disk": (3, 550),
     "hierarchies": (3, 700),
-    "kernels": (27, 6_250),
+    "kernels": (27, 6_300),
     "measures": (16, 3_540),
     "measures/formulas": (17, 3_240),
     "methods": (19, 4_560),

@@ -8,7 +8,9 @@ from numba import njit
 
 from everyday import first
 from kinfold.kernels.records import DIGITS, LIMBS, add_to_sum, round_sum
+from kinfold.methods.partition import index
 from kinfold.methods.partition.mdav import ExactCentre, mdav_compiled, mdav_plain
+from kinfold.methods.partition.t_first import cut_strata, form_by_strata
 from kinfold.methods.partition.vmdav import form_groups, vmdav
 from kinfold.partition import mdav
 from kinfold.progress import no_progress
@@ -17,6 +19,7 @@ from mixed_tables import tables
 from point_tables import any_points, mixed, numbers, scale
 from reference import vmdav as reference
 from reference.mdav import mdav as twin
+from reference.t_first_plain import t_first_plain
 
 
 @pytest.mark.parametrize("block", range(10))
@@ -42,7 +45,24 @@ def test_tree_and_plain_way_agree_on_larger_tables(shape):
     random = np.random.default_rng(7)
     for scales in ((), (scale(random), scale(random), scale(random))):
         points = mixed(random, 3500, 3, scales, shape)
-        np.testing.assert_array_equal(mdav(points, 5), mdav_plain(points, 5, no_progress))
+        np.testing.assert_array_equal(mdav_compiled(points, 5, no_progress), mdav_plain(points, 5, no_progress))
+
+
+@pytest.mark.parametrize("shape", ["gaussian", "levels", "huge", "signed zeros"])
+def test_where_queries_for_the_farthest_visit_many_nodes_hubs_bound_them_and_the_labels_stay(shape, monkeypatch):
+    monkeypatch.setattr(index, "_FAR_VISITS", 0)
+    monkeypatch.setattr(index, "MDAV_FAR_VISITS", 0)
+    monkeypatch.setattr(index, "_MIN_JUDGED_CLUSTERS", 10)
+    counts, choose = [], index.choose_hubs
+    monkeypatch.setattr(index, "choose_hubs", lambda *given: (counts.append(given[3]), choose(*given))[1])
+    random = np.random.default_rng(8)
+    for scales in ((), (scale(random),)):
+        points = mixed(random, 1500, 4, scales, shape)
+        np.testing.assert_array_equal(mdav_compiled(points, 3, no_progress), mdav_plain(points, 3, no_progress))
+        layers = cut_strata(random.integers(0, 90, 1500), 4)
+        plain = t_first_plain(points, layers)
+        np.testing.assert_array_equal(form_by_strata(points, layers, no_progress), plain)
+    assert {*counts} == {0, index.HUBS}
 
 
 def test_a_tree_that_bounds_nothing_gives_way_and_the_labels_stay():
@@ -57,7 +77,7 @@ def test_ten_thousand_codes_in_a_hierarchy_need_no_table_of_codes_by_codes():
     )
     random = np.random.default_rng(5)
     points = mixed(random, 3200, 1, (NominalScale(paths),), "decimals")
-    np.testing.assert_array_equal(mdav(points, 20), mdav_plain(points, 20, no_progress))
+    np.testing.assert_array_equal(mdav_compiled(points, 20, no_progress), mdav_plain(points, 20, no_progress))
 
 
 def test_a_hundred_thousand_equal_records_are_one_point():

@@ -82,7 +82,7 @@ def below(tree, node):
 @given(points=tables(max_records=60), data=st.data())
 def test_distances_and_bounds_of_the_kernels_hold_to_the_last_bit(points, data):
     run = start_unfolded_run(points)
-    tree = grow_trees(run, points, [np.arange(len(points), dtype=np.int32)], 8)
+    tree = grow_trees(run, points, [np.arange(len(points), dtype=np.int32)], 8, hubs=3)
     at = data.draw(st.integers(0, len(points) - 1))
     query = run.query
     plain = {name: uncompiled(getattr(queries, name)) for name in ("distances", "_least", "_most", "_tighten")}
@@ -92,10 +92,8 @@ def test_distances_and_bounds_of_the_kernels_hold_to_the_last_bit(points, data):
         plain["distances"](tree, leaf, query.place, query.distance)
         away[tree.held[leaf, :size].record] = query.distance[:size]
     assert away.tolist() == [plain_distance(points, row, points, at) for row in range(len(points))]
-    query.offset[:] = query.place.numbers - tree.hub
-    far = 0.0
-    for step in query.offset:
-        far += step * step
+    h, far = uncompiled(queries._find_hub)(tree, query)
+    assert (query.offset == query.place.numbers - tree.hub[h]).all()
     for block in range(len(tree.child)):
         held = {}
         for child in np.flatnonzero(tree.parent >> 3 == block):
@@ -105,8 +103,8 @@ def test_distances_and_bounds_of_the_kernels_hold_to_the_last_bit(points, data):
         plain["_least"](tree, block, query.place, query.bound)
         assert all(query.bound[t] <= some.min() for t, some in held.items() if len(some))
         with np.errstate(invalid="ignore"):  # the product of an empty box is no number
-            plain["_most"](tree, block, query)
-            plain["_tighten"](tree, block, query, far)
+            plain["_most"](tree, block, query, h)
+            plain["_tighten"](tree, block, query, h, far)
         assert all(query.bound[t] >= some.max() for t, some in held.items() if len(some))
 
 
@@ -152,7 +150,7 @@ def test_the_trees_find_what_a_scan_of_those_left_finds(points, data):
     run = start_folded_run(points, data.draw(st.integers(1, 8))) if strata == 1 else start_unfolded_run(points)
     layers = [np.arange(s, len(points), strata, dtype=np.int32) for s in range(strata)]
     layers = [layer for layer in layers if len(layer)]
-    tree = grow_tree(run, points, 8) if strata == 1 else grow_trees(run, points, layers, 8)
+    tree = grow_tree(run, points, 8, 3) if strata == 1 else grow_trees(run, points, layers, 8, 3)
     left = {p: np.flatnonzero(run.folded.point == p).tolist() for p in range(len(run.folded.head))}
     some = range(data.draw(st.integers(0, len(points) - 1)))
     gone = [left[data.draw(st.sampled_from([p for p in left if left[p]]))].pop(0) for _ in some]

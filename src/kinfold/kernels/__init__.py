@@ -14,7 +14,7 @@ import importlib
 import logging
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -104,6 +104,7 @@ def _remove_stale(place: Path) -> Path:
     """Remove the machine code that is older than the sources."""
     changed = max(source.stat().st_mtime for source in _HERE.glob("*.py"))
     for index in place.glob("*.nbi"):
-        if index.stat().st_mtime < changed:
-            index.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):  # another process may remove it as well
+            if index.stat().st_mtime < changed:
+                index.unlink()
     return place

@@ -5,8 +5,9 @@ block holds the boxes of eight children, attribute by attribute, so that one loo
 their points attribute by attribute as well. All trees have the same shape and share their arrays.
 
 For each child a block keeps the ends of each number and each code, the lowest record, and the largest squared distance
-of its numbers from `hub`, a point near the centre. A leaf replaces a removed point by its last one. An end that the
-point held is marked, and so is the lowest record; they are measured again when the boxes shrink, from the leaf up.
+of its numbers from each hub: a point near the centre, and others far out. A leaf replaces a removed point by its last
+one. An end that the point held is marked, and so is the lowest record; they are measured again when the boxes shrink,
+from the leaf up.
 
 Cost: O(n log n) to grow, O(log n) to remove a point; memory about 1.3 times the points.
 """
@@ -43,8 +44,8 @@ class Tree(NamedTuple):
     child: Rows  # (blocks,) the first child of a block
     parent: Rows  # (nodes,) 8 times the block above, plus which child of it; -1 at a root
     home: Rows  # (points,) the leaf of each point
-    hub: Floats  # (a,)
-    ends: Floats  # (blocks, 2a + 1, 8) low ends, high ends, reach: squared distance from the hub
+    hub: Floats  # (hubs, a)
+    ends: Floats  # (blocks, 2a + hubs, 8) low ends, high ends, reaches: squared distances from the hubs
     codes: Rows  # (blocks, 2b + 1, 8) first codes, last codes, lowest record
     size: Rows  # (leaves,) remaining points
     x: Floats  # (leaves, a, cap) their numbers
@@ -61,9 +62,10 @@ class Sort(NamedTuple):
     spread: Floats  # (a + b,) weight of each attribute when the widest is chosen
 
 
-def layout(sizes: Sequence[int], points: int, m: Mixed, leaf: int) -> Tree:
+def layout(sizes: Sequence[int], points: int, m: Mixed, leaf: int, hubs: Floats | None = None) -> Tree:
     """Return room for trees of these sizes, of `points` points in all, with at most `leaf` of them in a leaf."""
     numbers, codes, trees = m.numbers.shape[1], m.codes.shape[1], len(sizes)
+    hubs = np.zeros((1, numbers)) if hubs is None else hubs
     child, parent = _shape(max(0, int(np.ceil(np.log2(max(sizes) / leaf)))))
     blocks = len(child)
     leaves = len(parent) - blocks
@@ -72,14 +74,14 @@ def layout(sizes: Sequence[int], points: int, m: Mixed, leaf: int) -> Tree:
     tree = np.arange(trees)[:, None]
     child = np.where(child < blocks, child + tree * blocks, child + (trees - 1) * blocks + tree * leaves)
     parent = np.where(parent < 0, -1, parent + FAN * blocks * tree)
-    ends = np.full((trees * blocks, 2 * numbers + 1, FAN), -np.inf)  # nothing is measured yet
+    ends = np.full((trees * blocks, 2 * numbers + len(hubs), FAN), -np.inf)  # nothing is measured yet
     ends[:, :numbers] = np.inf
     bounds = np.zeros((trees * blocks, 2 * codes + 1, FAN), np.int32)
     bounds[:, -1] = NO_RECORD
     return Tree(
         np.arange(0, trees * blocks, blocks, dtype=np.int32), child.ravel().astype(np.int32),
         np.concatenate([parent[:, :blocks].ravel(), parent[:, blocks:].ravel()]).astype(np.int32),
-        np.empty(points, np.int32), np.zeros(numbers), ends, bounds,
+        np.empty(points, np.int32), hubs, ends, bounds,
         np.zeros(trees * leaves, np.int32), np.zeros((trees * leaves, numbers, cap)),
         np.zeros((trees * leaves, codes, cap), np.int32), np.zeros((trees * leaves, cap), LEAF_POINT).view(np.recarray),
     )  # fmt: skip
@@ -102,7 +104,7 @@ def _shape(halvings: int) -> tuple[Ints, Ints]:
 
 def example_tree() -> Tree:
     """Return the smallest tree, to compile for."""
-    return layout([1], 1, mixed.example_records(), 8)
+    return layout([1], 1, mixed.example_records(), 8, np.zeros((1, 1)))
 
 
 @inlined
@@ -213,18 +215,20 @@ def _remove_point(tree: Tree, leaf: Int, slot: Int) -> None:
     above = tree.parent[tree.child.size + leaf]
     block, t = above >> 3, above & 7
     tree.size[leaf] = last
-    v = 0.0
+    for h in range(tree.hub.shape[0]):
+        v = 0.0
+        for j in range(numbers):
+            step = tree.x[leaf, j, slot] - tree.hub[h, j]
+            v += step * step
+        if v == tree.ends[block, 2 * numbers + h, t]:
+            tree.ends[block, 2 * numbers + h, t] = -np.inf
     for j in range(numbers):
         x = tree.x[leaf, j, slot]
-        step = x - tree.hub[j]
-        v += step * step
         if x == tree.ends[block, j, t]:
             tree.ends[block, j, t] = np.inf
         if x == tree.ends[block, numbers + j, t]:
             tree.ends[block, numbers + j, t] = -np.inf
         tree.x[leaf, j, slot] = tree.x[leaf, j, last]
-    if v == tree.ends[block, 2 * numbers, t]:
-        tree.ends[block, 2 * numbers, t] = -np.inf
     for j in range(tree.c.shape[1]):
         tree.c[leaf, j, slot] = tree.c[leaf, j, last]
     tree.held[leaf, slot] = tree.held[leaf, last]
@@ -266,9 +270,10 @@ def _measure_leaf(tree: Tree, leaf: Int, room: Floats) -> Flag:
             record = tree.held[leaf, i].record
             lowest = record if record < lowest else lowest
         tree.codes[block, at_lowest, t] = lowest
-    if tree.ends[block, at_reach, t] < 0.0:
-        changed = True
-        tree.ends[block, at_reach, t] = _reach(tree, leaf, room)
+    for h in range(tree.hub.shape[0]):
+        if tree.ends[block, at_reach + h, t] < 0.0:
+            changed = True
+            tree.ends[block, at_reach + h, t] = _reach(tree, leaf, h, room)
     for j in range(codes if size > 0 else 0):  # an empty box keeps its codes, which can be looked up
         first = last = tree.c[leaf, j, 0]
         for i in range(1, size):
@@ -282,13 +287,13 @@ def _measure_leaf(tree: Tree, leaf: Int, room: Floats) -> Flag:
 
 
 @inlined
-def _reach(tree: Tree, leaf: Int, room: Floats) -> Real:
-    """Return the largest squared distance of a leaf's numbers from the hub; `room` is room for a leaf."""
+def _reach(tree: Tree, leaf: Int, h: Int, room: Floats) -> Real:
+    """Return the largest squared distance of a leaf's numbers from a hub; `room` is room for a leaf."""
     size = tree.size[leaf]
     for i in range(size):
         room[i] = 0.0
     for j in range(tree.x.shape[1]):
-        hub = tree.hub[j]
+        hub = tree.hub[h, j]
         for i in range(size):
             step = tree.x[leaf, j, i] - hub
             room[i] += step * step
@@ -305,7 +310,7 @@ def _measure_block(tree: Tree, block: Int) -> Flag:
     numbers, codes = tree.x.shape[1], tree.c.shape[1]
     at_lowest = 2 * codes
     changed = False
-    for j in range(2 * numbers + 1):
+    for j in range(tree.ends.shape[1]):
         sign = 1.0 if j < numbers else -1.0
         end = np.inf
         for i in range(FAN):
@@ -334,10 +339,10 @@ def _measure_block(tree: Tree, block: Int) -> Flag:
 
 @inlined
 def measure_all(tree: Tree, room: Floats) -> None:
-    """Measure every box, and its largest distance from the hub; `room` is room for a leaf."""
+    """Measure every box, and its largest distance from the first hub; `room` is room for a leaf."""
     for leaf in range(tree.size.size):
         above = tree.parent[tree.child.size + leaf]
-        tree.ends[above >> 3, 2 * tree.hub.size, above & 7] = -1.0
+        tree.ends[above >> 3, 2 * tree.hub.shape[1], above & 7] = -1.0
         tree.codes[above >> 3, 2 * tree.c.shape[1], above & 7] = -1
         shrink(tree, leaf, leaf & 7 == 7, room)  # the boxes above, once all leaves of a block are measured
 

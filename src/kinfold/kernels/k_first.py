@@ -31,7 +31,7 @@ import numpy as np
 from kinfold.kernels import box_tree, clustering
 from kinfold.kernels.box_tree import NO_RECORD, Tree
 from kinfold.kernels.clustering import Run, take
-from kinfold.kernels.compiling import Floats, Int, Ints, Real, Rows, entry, inner, lean
+from kinfold.kernels.compiling import Flag, Floats, Int, Ints, Real, Rows, entry, inner, lean
 from kinfold.kernels.promises import Promises, example_promises, find_crossing, measure_miss, ordered_work
 from kinfold.kernels.queries import Query, find_farthest, find_nearest, locate, search_after, shrink_around
 from kinfold.kernels.records import to_centre, to_record
@@ -198,6 +198,15 @@ def _add_span(span: Ints, count: Int, first: Int, last: Int) -> Int:
 
 
 @lean
+def _is_covered(span: Ints, count: Int, first: Int, last: Int) -> Flag:
+    """Whether all these codes are in one span already; for large k most are after the first members."""
+    covered = False
+    for i in range(count):
+        covered |= span[i, 0] <= first and last <= span[i, 1]
+    return covered
+
+
+@lean
 def _find_spans(p: Promises, e: Exchange, limit: Real) -> Int:
     """Find the codes that lower the work of the cluster below the limit, in some member's place; return how many."""
     k, count = e.members.size, 0
@@ -205,6 +214,8 @@ def _find_spans(p: Promises, e: Exchange, limit: Real) -> Int:
         _leave_out(p, e, t)
         for level in range(k):
             low, high = e.others[level], e.others[level + 1]
+            if _is_covered(e.span, count, low, high):
+                continue
             least = _find_least(p, k, level, low, high)
             if _measure_work(p, e, level, least) < limit:
                 first = _halve_to(p, e, level, least, low - 1, limit)

@@ -1,7 +1,7 @@
 """MDAV's clusters, some at a time: from a box tree, or by a scan of every point.
 
-`advance` queries the tree. The hub moves to the centre once the queries from drifting centres have visited as many
-nodes as moving it costs.
+`advance` queries the tree. The first hub moves to the centre once the queries from drifting centres have visited as
+many nodes as moving it costs.
 
 `advance_flat` visits every point: for many attributes, where boxes exclude little. Points lie in leaves of 256,
 attribute by attribute, so that the distances of a leaf are computed in vectors. One pass finds both the nearest of r
@@ -50,8 +50,8 @@ def advance(run: Run, tree: Tree, clusters: Int) -> None:
                 return
             to_centre(state.records, run.m.scales, run.centroid, query.place)
             if state.drift >= 2 * tree.size.size:
-                for j in range(tree.hub.size):
-                    tree.hub[j] = query.place.numbers[j]
+                for j in range(tree.hub.shape[1]):
+                    tree.hub[0, j] = query.place.numbers[j]
                 measure_all(tree, query.distance)
                 state.drift = 0
         before = request.visited

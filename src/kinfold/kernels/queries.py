@@ -4,12 +4,13 @@ A box bounds the distances of its points by the ends of each attribute, summed i
 monotone, so the bound holds for the computed distances to the last bit. A box is skipped only if it holds no better
 point, also among ties, because a box knows its lowest record.
 
-The farthest has a second bound. With h the hub, |x - q|² = |x - h|² + |q - h|² - 2 (x - h)·(q - h): the largest
-|x - h|² in the box is known and the product is largest at a corner. It is another expression, so it gets a margin
-above its rounding: with u = 2⁻⁵³, a numbers and A = |x - h|², B = |q - h|², each of the three sums errs by at most
-(a + 3) u times the sum of its absolute terms, and those of the product are at most √a (A + B) / 2 (an end of a box
-is an attribute of one of its points). So (A + B) · 4 (a + 4) (1 + √a) u covers everything but underflow, for which
-1e-300 is added.
+The farthest has a second bound. With h the hub nearest to q, |x - q|² = |x - h|² + |q - h|² - 2 (x - h)·(q - h): the
+largest |x - h|² in the box is known and the product is largest at a corner. The nearer the hub, the smaller the product
+and what is lost by taking the corner; most outer points of a mixture are near one of some hubs. It is another
+expression, so it gets a margin above its rounding: with u = 2⁻⁵³, a numbers and A = |x - h|², B = |q - h|², each of the
+three sums errs by at most (a + 3) u times the sum of its absolute terms, and those of the product are at most
+√a (A + B) / 2 (an end of a box is an attribute of one of its points). So (A + B) · 4 (a + 4) (1 + √a) u covers
+everything but underflow, for which 1e-300 is added.
 
 Cost: a few leaves for the nearest in up to 8 attributes, some 10 % of the leaves for the farthest.
 Ties: the lowest record.
@@ -34,6 +35,7 @@ REQUEST = np.dtype(
         ("count", np.int64),  # records in `nearest`, before and after
         ("excluded", np.int64),  # a record to leave out, or -1
         ("visited", np.int64),  # nodes visited so far
+        ("far", np.int64),  # of these, by queries for the farthest
     ],
     align=True,
 )
@@ -52,7 +54,7 @@ class Query(NamedTuple):
     bound: Floats  # (8,) bounds of a block's boxes
     product: Floats  # (8,) their products with the hub
     distance: Floats  # (cap,) of a leaf's points
-    offset: Floats  # (a,) place - hub
+    offset: Floats  # (a,) place - its hub
     nearest: Any  # (k,) of NEIGHBOUR: the nearest records, ascending
 
 
@@ -135,14 +137,14 @@ def _least_gap(row: Floats, start: Int, first: Int, last: Int) -> Real:
 
 
 @inlined
-def _most(tree: Tree, block: Int, query: Query) -> None:
+def _most(tree: Tree, block: Int, query: Query, h: Int) -> None:
     """Bound the distances in each of a block's boxes from above, by its ends."""
     place, ends, bound, product = query.place, tree.ends, query.bound, query.product
     for t in range(FAN):
         bound[t] = 0.0
         product[t] = 0.0
     for j in range(place.numbers.size):
-        p, high, hub, offset = place.numbers[j], place.numbers.size + j, tree.hub[j], query.offset[j]
+        p, high, hub, offset = place.numbers[j], place.numbers.size + j, tree.hub[h, j], query.offset[j]
         for t in range(FAN):
             v, w = ends[block, j, t], ends[block, high, t]
             below, above = p - v, w - p
@@ -153,13 +155,13 @@ def _most(tree: Tree, block: Int, query: Query) -> None:
 
 
 @inlined
-def _tighten(tree: Tree, block: Int, query: Query, hub_distance: Real) -> None:
-    """Take the bound by the hub if it is lower, then add the codes; `hub_distance` is |place - hub|²."""
+def _tighten(tree: Tree, block: Int, query: Query, h: Int, hub_distance: Real) -> None:
+    """Take the bound by the hub if it is lower, then add the codes; `hub_distance` is |place - hub h|²."""
     place, codes, bound, product = query.place, tree.codes, query.bound, query.product
     wide = place.numbers.size
     margin = 4.0 * (wide + 4) * (1.0 + np.sqrt(wide)) * 2.0**-53
     for t in range(FAN):
-        both = tree.ends[block, 2 * wide, t] + hub_distance
+        both = tree.ends[block, 2 * wide + h, t] + hub_distance
         other = both + 2.0 * product[t] + both * margin + 1e-300
         bound[t] = other if other < bound[t] else bound[t]
     for j in range(place.codes.size):
@@ -295,14 +297,28 @@ def locate(tree: Tree, folded: Folded, query: Query, p: Int, record: Int) -> Non
     query.nearest[p].slot = find_slot(tree.held, leaf, point)
 
 
+@inlined
+def _find_hub(tree: Tree, query: Query) -> tuple[Int, Real]:
+    """Return the hub nearest to the place and its squared distance, and keep the offset from it."""
+    nearest, least = 0, np.inf
+    for h in range(tree.hub.shape[0]):
+        distance = 0.0
+        for j in range(tree.hub.shape[1]):
+            step = query.place.numbers[j] - tree.hub[h, j]
+            distance += step * step
+        if distance < least:
+            nearest, least = h, distance
+    for j in range(tree.hub.shape[1]):
+        query.offset[j] = query.place.numbers[j] - tree.hub[nearest, j]
+    return nearest, least
+
+
 @lean
 def find_farthest(tree: Tree, query: Query) -> Int:
     """Return the record of any tree that is farthest from the place."""
     blocks, stack, place, request = tree.child.size, query.stack, query.place, query.request[0]
-    hub_distance, at_lowest = 0.0, 2 * place.codes.size
-    for j in range(place.numbers.size):
-        query.offset[j] = place.numbers[j] - tree.hub[j]
-        hub_distance += query.offset[j] * query.offset[j]
+    at_lowest, before = 2 * place.codes.size, request.visited
+    h, hub_distance = _find_hub(tree, query)
     best, farthest = -1.0, NO_RECORD
     for s in range(tree.root.size):
         top = _start_at_root(tree, query, s, np.inf)
@@ -316,14 +332,15 @@ def find_farthest(tree: Tree, query: Query) -> Int:
                 distances(tree, node - blocks, place, query.distance)
                 best, farthest = update_farthest(tree, node - blocks, query, best, farthest)
                 continue
-            _most(tree, node, query)
-            _tighten(tree, node, query, hub_distance)
+            _most(tree, node, query, h)
+            _tighten(tree, node, query, h, hub_distance)
             base = top
             for t in range(FAN):
                 bound, record = query.bound[t], tree.codes[node, at_lowest, t]
                 if record != NO_RECORD and (bound > best or (bound == best and record < farthest)):
                     stack[top].bound = bound
                     top = _push(stack, base, top, tree.child[node] + t, record, 1.0)
+    request.far += request.visited - before
     return np.int64(farthest)
 
 

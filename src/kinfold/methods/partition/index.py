@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from kinfold import kernels
 from kinfold.progress import Progress
-from kinfold.tables.points import Labels, NominalScale, Points, Scale
+from kinfold.tables.points import Floats, Labels, NominalScale, Points, Scale
 
 if TYPE_CHECKING:
     from kinfold.kernels.box_tree import Tree
@@ -27,6 +27,11 @@ _SECONDS_PER_CALL = 0.06  # of kernel work between two progress reports, where a
 _FIRST_CLUSTERS = 16  # of the first call, whose time is not known yet
 _REGROW_SHARE = 0.4  # of a tree's points: with fewer left a new tree is grown (0.3 to 0.5 are as fast)
 _MIN_REGROW_POINTS = 256  # fewer points are not worth another tree
+HUBS = 15  # and the centre (by trial: 7 and 31 are slower)
+_FAR_VISITS = 80  # nodes that a query for the farthest visits; with more, hubs save more than removals lose by them
+MDAV_FAR_VISITS = 400  # for the many removals of a larger cluster (at 80 a million records of census were slower)
+_MIN_JUDGED_CLUSTERS = 200
+_HUB_SAMPLE, _OUTER_SHARE = 10_000, 0.2  # of the points, and of the sample
 MAX_LEAF_POINTS = 256  # in the largest leaf of any kernel
 
 
@@ -100,26 +105,63 @@ def start_query_run(points: Points, k: int = 1) -> Run:
     return run
 
 
-def grow_tree(run: Run, points: Points, leaf: int | None = None) -> Tree:
+def grow_tree(run: Run, points: Points, leaf: int | None = None, hubs: int = 0) -> Tree:
     """Return a tree of the remaining points, with at most `leaf` of them in a leaf."""
     folded = run.folded
     order = folded.member[folded.head[folded.head < folded.start[1:]]]
-    return grow_trees(run, points, [order], leaf)
+    return grow_trees(run, points, [order], leaf, hubs)
 
 
-def grow_trees(run: Run, points: Points, strata: list[NDArray[np.int32]], leaf: int | None = None) -> Tree:
-    """Return a tree for each of these lists of points; a point is given by its lowest remaining record."""
+def grow_trees(
+    run: Run, points: Points, strata: list[NDArray[np.int32]], leaf: int | None = None, hubs: int = 0
+) -> Tree:
+    """Return a tree for each of these lists of points; a point is given by its lowest remaining record.
+
+    With the centre and so many other hubs, for queries from records for the farthest one.
+    """
     box_tree = kernels.load("box_tree")
     first = _offsets(list(map(len, strata)))
     count = int(first[-1])
-    tree: Tree = box_tree.layout(np.diff(first).tolist(), len(run.folded.head), run.m, leaf or box_tree.LEAF)
-    tree.hub[:] = run.centroid.numbers
+    order = np.concatenate(strata)
+    places = choose_hubs(points.numbers, order, run.centroid.numbers, hubs)
+    tree: Tree = box_tree.layout(np.diff(first).tolist(), len(run.folded.head), run.m, leaf or box_tree.LEAF, places)
     # how much a step of each attribute counts when the widest one is chosen
     weights = [np.sqrt(scale.weight) / max(1, scale.codes - 1) for scale in points.scales]
     spread = np.array([1.0] * points.numbers.shape[1] + weights)
-    box_tree.grow(tree, run.m, run.folded, box_tree.Sort(np.concatenate(strata), first, np.empty(count), spread))
+    box_tree.grow(tree, run.m, run.folded, box_tree.Sort(order, first, np.empty(count), spread))
     run.state[0].enough = int(count * _REGROW_SHARE) if count > _MIN_REGROW_POINTS else 0
     return tree
+
+
+def start_counting(run: Run) -> int:
+    """Count the nodes that queries visit from 0 again; return the label of the next cluster."""
+    run.query.request[0].visited = run.query.request[0].far = 0
+    return int(run.state[0].label)
+
+
+def is_far(run: Run, first: int, visits: int) -> bool:
+    """Whether the queries since this label visited so many nodes for the farthest record that hubs are worth it."""
+    formed = int(run.state[0].label) - first
+    return formed >= _MIN_JUDGED_CLUSTERS and bool(run.query.request[0].far > visits * formed)
+
+
+def choose_hubs(x: Floats, order: NDArray[np.int32], centre: Floats, count: int) -> Floats:
+    """Return the centre, and the middles of groups of outer records, where most queries for the farthest come from."""
+    if count == 0:
+        return centre[None, :].copy()
+    sample = x[order[:: 1 + len(order) // _HUB_SAMPLE]]
+    away = ((sample - centre) ** 2).sum(axis=1)
+    outer = sample[away >= np.quantile(away, 1 - _OUTER_SHARE)]
+    hubs = np.empty((count, x.shape[1]))
+    away = ((outer - centre) ** 2).sum(axis=1)
+    for h in range(count):  # each farthest from those before
+        hubs[h] = outer[away.argmax()]
+        away = np.minimum(away, ((outer - hubs[h]) ** 2).sum(axis=1))
+    group = np.stack([((outer - hub) ** 2).sum(axis=1) for hub in hubs]).argmin(axis=0)
+    for h in range(count):
+        if (group == h).any():
+            hubs[h] = outer[group == h].mean(axis=0)
+    return np.vstack([centre, hubs])
 
 
 def form_all(
@@ -131,10 +173,14 @@ def form_all(
     progress: Progress,
 ) -> Labels:
     """Form clusters by advance(trees, count), with a tree for each layer, until none are left; return the labels."""
+    hubs = 0
     while clusters_left():
         strata = [rows[run.labels[rows] < 0].astype(np.int32) for rows in layers]
-        for _ in advance_in_steps(run, partial(advance, grow_trees(run, points, strata)), progress):
-            pass
+        first = start_counting(run)
+        for _ in advance_in_steps(run, partial(advance, grow_trees(run, points, strata, hubs=hubs)), progress):
+            if hubs == 0 and is_far(run, first, _FAR_VISITS):
+                hubs = HUBS
+                break
     labels: Labels = run.labels
     return labels
 

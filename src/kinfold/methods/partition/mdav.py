@@ -15,9 +15,10 @@ second with it if the table is small, and the first process of all six seconds o
 ways.
 
 With many attributes the boxes exclude few points. The share of the tree that a cluster visits shows what the boxes are
-worth: above _MAX_VISITED_SHARE the kernel `advance_flat`, which scans every point, takes over. Measured on 10,000 to
-30,000 records with k = 5, the tree has 0.3 to 0.5 times the speed of the scan for Gaussian data in 16 to 64 attributes,
-and 0.9 to 10 times for up to 8 attributes or for clustered data in up to 64.
+worth. Where queries for the farthest visit many nodes, a tree with more hubs is grown (see `kernels.queries`). Above
+_MAX_VISITED_SHARE the kernel `advance_flat`, which scans every point, takes over. Measured on 10,000 to 30,000 records
+with k = 5, the tree has 0.3 to 0.5 times the speed of the scan for Gaussian data in 16 to 64 attributes, and 0.9 to 10
+times for up to 8 attributes or for clustered data in up to 64.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold import kernels
-from kinfold.methods.partition.index import advance_in_steps, grow_tree, start_folded_run
+from kinfold.methods.partition import index
+from kinfold.methods.partition.index import HUBS, advance_in_steps, grow_tree, is_far, start_counting, start_folded_run
 from kinfold.policy.registry import Declaration
 from kinfold.progress import Progress, no_progress
 from kinfold.tables.points import Codes, Floats, Labels, OrdinalScale, Points, check_k
@@ -116,17 +118,21 @@ def mdav_compiled(points: Points, k: int, progress: Progress, *, flat: bool = Fa
     state, kernel = run.state[0], kernels.load("mdav")
     if in_pairs:
         state.own, state.pairs = 1, k
+    hubs = 0
     while state.records >= 2 * state.k:
-        tree = grow_tree(run, points, kernel.FLAT_LEAF if flat else kernel.choose_leaf(int(state.points)))
-        first = int(state.label)
-        run.query.request[0].visited = 0
+        leaf = kernel.FLAT_LEAF if flat else kernel.choose_leaf(int(state.points))
+        tree = grow_tree(run, points, leaf, hubs)
+        first = start_counting(run)
         advance = kernel.advance_flat if flat else kernel.advance
         for _ in advance_in_steps(run, partial(advance, run, tree), progress):
             # the tree is judged after some clusters, and never between the two of a pair
             formed, leaves = int(state.label) - first, len(tree.size)
             judged = leaves >= _MIN_JUDGED_LEAVES and formed >= _TRIAL_CLUSTERS and not state.second
             if judged and run.query.request[0].visited > _MAX_VISITED_SHARE * formed * leaves:
-                flat = True
+                flat, hubs = True, 0
+                break
+            if hubs == 0 and not flat and not state.second and is_far(run, first, index.MDAV_FAR_VISITS):
+                hubs = HUBS
                 break
     labels: Labels = run.labels
     if not in_pairs:
