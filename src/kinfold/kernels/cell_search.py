@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.kernels import statements
-from kinfold.kernels.compiling import Floats, Ints, Rows, entry, inner
+from kinfold.kernels.compiling import Floats, Ints, Rows, entry, inner, lean
 from kinfold.kernels.draws import below, draw
-from kinfold.kernels.statements import Forest, Nodes, joint_loss, statement_loss, widen
+from kinfold.kernels.statements import Forest, Nodes, cover, joint_loss, statement_loss
 
 COST_ROUNDING = 1e-12  # a smaller difference of losses is rounding
 MISS_PENALTY = 1e3  # for each record of a class that misses a promise: more than any statement can lose
@@ -97,7 +97,7 @@ _CLASSES = make_classes(_ONE, np.zeros(1, np.int64), np.ones(1, np.int64), np.ze
 _PARTS = make_parts(1, 1)
 
 
-@inner
+@lean
 def give_back(c: CellClasses, g: int) -> None:
     """Note that class g is empty."""
     c.free[c.unused[0].classes] = g
@@ -116,7 +116,7 @@ def lay_out(c: CellClasses, f: Forest) -> None:
         if c.size[g] == 0:
             c.statements[g] = c.records[record]
         else:
-            widen(f, c.statements[g], c.records[record])
+            cover(f, c.statements[g], c.records[record])
         c.after[record] = c.head[g]
         c.head[g] = record
         c.size[g] += 1
@@ -127,7 +127,7 @@ def lay_out(c: CellClasses, f: Forest) -> None:
             give_back(c, g)
 
 
-@inner
+@lean
 def class_cost(c: CellClasses, f: Forest, g: int) -> float:
     """Return the loss of a class, and MISS_PENALTY for each of its records if it misses a promise."""
     make_up, i = 0, c.head[g]
@@ -137,7 +137,7 @@ def class_cost(c: CellClasses, f: Forest, g: int) -> float:
     return float(c.mass[g] * (statement_loss(f, c.statements[g]) + (0.0 if c.holds[make_up] else MISS_PENALTY)))
 
 
-@inner
+@lean
 def _take(c: CellClasses, p: Parts, g: int) -> None:
     """Put the records of class g into the pool, unless they are there already or too many."""
     now = p.pooled[0]
@@ -155,7 +155,7 @@ def _take(c: CellClasses, p: Parts, g: int) -> None:
         i = c.after[i]
 
 
-@inner
+@lean
 def _gather(c: CellClasses, p: Parts, record: int) -> None:
     """Put the records of the drawn record's class and of some near it into the pool."""
     want = MIN_CLASSES + below(c.stream, EXTRA_CLASSES)
@@ -169,7 +169,7 @@ def _gather(c: CellClasses, p: Parts, record: int) -> None:
             _take(c, p, c.label[c.near[record, turn]])
 
 
-@inner
+@lean
 def _same(one: Nodes, other: Nodes) -> int:
     for a in range(one.size):
         if one[a] != other[a]:
@@ -198,7 +198,7 @@ def _join_equal_records(c: CellClasses, p: Parts) -> int:
     return parts
 
 
-@inner
+@lean
 def _price(c: CellClasses, f: Forest, p: Parts, one: int, other: int) -> float:
     both = joint_loss(f, p.says[one], p.says[other])
     lost = p.mass[one] * statement_loss(f, p.says[one]) + p.mass[other] * statement_loss(f, p.says[other])
@@ -224,7 +224,7 @@ def _merge_parts(c: CellClasses, f: Forest, p: Parts, parts: int) -> None:
                         best, one, other = price[x, y], x, y
         if one < 0:
             break
-        widen(f, p.says[other], p.says[one])
+        cover(f, p.says[other], p.says[one])
         p.size[other] += p.size[one]
         p.mass[other] += p.mass[one]
         p.make_up[other] += p.make_up[one]
@@ -249,13 +249,13 @@ def _restate(c: CellClasses, f: Forest, p: Parts) -> None:
         if p.size[x] == 0:
             p.says[x] = c.records[p.pool[i]]
         else:
-            widen(f, p.says[x], c.records[p.pool[i]])
+            cover(f, p.says[x], c.records[p.pool[i]])
         p.size[x] += 1
         p.mass[x] += c.stands[p.pool[i]]
         p.make_up[x] += c.weight[p.pool[i]]
 
 
-@inner
+@lean
 def _covers(f: Forest, one: Nodes, other: Nodes) -> int:
     for a in range(one.size):
         if f.low[one[a]] > f.low[other[a]] or f.high[one[a]] < f.high[other[a]]:
@@ -263,7 +263,7 @@ def _covers(f: Forest, one: Nodes, other: Nodes) -> int:
     return 1
 
 
-@inner
+@lean
 def _settle_records(c: CellClasses, f: Forest, p: Parts) -> int:
     """Move records to parts that cover them and lose less; return the number of moves."""
     moved = 0
@@ -287,7 +287,7 @@ def _settle_records(c: CellClasses, f: Forest, p: Parts) -> int:
     return moved
 
 
-@inner
+@lean
 def _cost(c: CellClasses, f: Forest, p: Parts) -> float:
     total = 0.0
     for x in range(p.pooled[0].records):

@@ -21,7 +21,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from kinfold.kernels.compiling import Floats, Ints, Rows, entry, inner
+from kinfold.kernels.compiling import Floats, Ints, Rows, entry, inner, lean
 
 Nodes: TypeAlias = Rows
 
@@ -41,7 +41,7 @@ def example_forest() -> Forest:
     return Forest(nodes, nodes, nodes, np.zeros(1))
 
 
-@inner
+@lean
 def common_ancestor(f: Forest, a: int, b: int) -> int:
     """Return the lowest node above `a` (or itself) that covers `b`."""
     while f.low[a] > f.low[b] or f.high[a] < f.high[b]:
@@ -49,7 +49,7 @@ def common_ancestor(f: Forest, a: int, b: int) -> int:
     return a
 
 
-@inner
+@lean
 def statement_loss(f: Forest, statement: Nodes) -> float:
     """Return the loss of a record that is released with this statement."""
     lost = 0.0
@@ -58,7 +58,7 @@ def statement_loss(f: Forest, statement: Nodes) -> float:
     return lost
 
 
-@inner
+@lean
 def joint_loss(f: Forest, one: Nodes, other: Nodes) -> float:
     """Return the loss of a record under the statement that covers both."""
     lost = 0.0
@@ -67,11 +67,17 @@ def joint_loss(f: Forest, one: Nodes, other: Nodes) -> float:
     return lost
 
 
-@entry(example_forest(), np.zeros(1, np.int32), np.zeros(1, np.int32))
-def widen(f: Forest, one: Nodes, other: Nodes) -> None:
+@lean
+def cover(f: Forest, one: Nodes, other: Nodes) -> None:
     """Make the first statement cover the other as well."""
     for a in range(one.size):
         one[a] = common_ancestor(f, one[a], other[a])
+
+
+@entry(example_forest(), np.zeros(1, np.int32), np.zeros(1, np.int32))
+def widen(f: Forest, one: Nodes, other: Nodes) -> None:
+    """Make the first statement cover the other as well; called from Python."""
+    cover(f, one, other)
 
 
 LEAF_STATEMENTS = 8  # in a leaf; not tuned
@@ -98,7 +104,7 @@ def example_tree() -> StatementTree:
     return StatementTree(rows, rows, rows, rows, ranges, ranges, np.zeros(1), ranges, np.zeros(1, np.int64))
 
 
-@inner
+@lean
 def _fit_box(t: StatementTree, f: Forest, box: int) -> None:
     t.least[box] = np.inf
     for a in range(t.statements.shape[1]):
@@ -112,7 +118,7 @@ def _fit_box(t: StatementTree, f: Forest, box: int) -> None:
             t.high[box, a] = max(t.high[box, a], f.high[t.statements[g, a]])
 
 
-@inner
+@lean
 def _find_widest(t: StatementTree, f: Forest, box: int) -> int:
     best, most = -1, 0.0
     g = t.order[t.start[box]]
@@ -131,7 +137,7 @@ def _find_widest(t: StatementTree, f: Forest, box: int) -> int:
     return best
 
 
-@inner
+@lean
 def _halve(t: StatementTree, f: Forest, box: int, a: int) -> int:
     """Put the classes below the middle of their codes first and return where the others begin."""
     lowest, highest = 2147483647, -1
@@ -167,7 +173,7 @@ def build(t: StatementTree, f: Forest, count: int) -> int:
     return boxes
 
 
-@inner
+@lean
 def _touching_loss(t: StatementTree, f: Forest, statement: Nodes, box: int) -> float:
     lost = 0.0
     for a in range(statement.size):
