@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from kinfold.kernels import statements
 from kinfold.kernels.compiling import Floats, Ints, Rows, entry, inner, lean
 from kinfold.kernels.draws import below, draw
-from kinfold.kernels.statements import Forest, Nodes, joint_loss, statement_loss, widen
+from kinfold.kernels.statements import Forest, Nodes, cover, joint_loss, statement_loss
 
 COST_ROUNDING = 1e-12  # a smaller difference of losses is rounding
 MISS_PENALTY = 1e3  # for each record of a class that misses a promise: more than any statement can lose
@@ -116,7 +116,7 @@ def lay_out(c: CellClasses, f: Forest) -> None:
         if c.size[g] == 0:
             c.statements[g] = c.records[record]
         else:
-            widen(f, c.statements[g], c.records[record])
+            cover(f, c.statements[g], c.records[record])
         c.after[record] = c.head[g]
         c.head[g] = record
         c.size[g] += 1
@@ -155,7 +155,7 @@ def _take(c: CellClasses, p: Parts, g: int) -> None:
         i = c.after[i]
 
 
-@inner
+@lean
 def _gather(c: CellClasses, p: Parts, record: int) -> None:
     """Put the records of the drawn record's class and of some near it into the pool."""
     want = MIN_CLASSES + below(c.stream, EXTRA_CLASSES)
@@ -224,7 +224,7 @@ def _merge_parts(c: CellClasses, f: Forest, p: Parts, parts: int) -> None:
                         best, one, other = price[x, y], x, y
         if one < 0:
             break
-        widen(f, p.says[other], p.says[one])
+        cover(f, p.says[other], p.says[one])
         p.size[other] += p.size[one]
         p.mass[other] += p.mass[one]
         p.make_up[other] += p.make_up[one]
@@ -249,7 +249,7 @@ def _restate(c: CellClasses, f: Forest, p: Parts) -> None:
         if p.size[x] == 0:
             p.says[x] = c.records[p.pool[i]]
         else:
-            widen(f, p.says[x], c.records[p.pool[i]])
+            cover(f, p.says[x], c.records[p.pool[i]])
         p.size[x] += 1
         p.mass[x] += c.stands[p.pool[i]]
         p.make_up[x] += c.weight[p.pool[i]]
@@ -263,7 +263,7 @@ def _covers(f: Forest, one: Nodes, other: Nodes) -> int:
     return 1
 
 
-@inner
+@lean
 def _settle_records(c: CellClasses, f: Forest, p: Parts) -> int:
     """Move records to parts that cover them and lose less; return the number of moves."""
     moved = 0

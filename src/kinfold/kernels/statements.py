@@ -67,11 +67,17 @@ def joint_loss(f: Forest, one: Nodes, other: Nodes) -> float:
     return lost
 
 
-@entry(example_forest(), np.zeros(1, np.int32), np.zeros(1, np.int32))
-def widen(f: Forest, one: Nodes, other: Nodes) -> None:
+@lean
+def cover(f: Forest, one: Nodes, other: Nodes) -> None:
     """Make the first statement cover the other as well."""
     for a in range(one.size):
         one[a] = common_ancestor(f, one[a], other[a])
+
+
+@entry(example_forest(), np.zeros(1, np.int32), np.zeros(1, np.int32))
+def widen(f: Forest, one: Nodes, other: Nodes) -> None:
+    """Make the first statement cover the other as well; called from Python."""
+    cover(f, one, other)
 
 
 LEAF_STATEMENTS = 8  # in a leaf; not tuned

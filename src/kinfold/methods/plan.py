@@ -9,7 +9,7 @@ policy.
 
 Measured on Adult with ARX's hierarchies, k = 5: the granularity that `mingen-cell` keeps, and `mdav` with refinement
 (processor seconds). 1,000 records: 0.826 (2) and 0.817 (3). 5,000 records: 0.898 (9) and 0.884 (26); with l = 2,
-0.819 (2) and 0.761 (32). 30,162 records: 0.950 (38) and 0.921 (8). `lattice`, at its optimum, keeps 0.285 of 5,000
+0.819 (2) and 0.761 (32). 30,162 records: 0.950 (16) and 0.921 (8). `lattice`, at its optimum, keeps 0.285 of 5,000
 records.
 """
 
