@@ -55,7 +55,7 @@ def _iterate_files(folder: Path, session: Path) -> Iterator[tuple[str, Path | by
 
 
 def pack_folder(folder: Path, session: Path) -> Path:
-    """Return a ZIP archive of a folder, beside it; it is made once, file by file, so that memory stays small."""
+    """Return a ZIP archive of a folder, next to it; it is made once, file by file, so that memory stays small."""
     archive = folder.with_suffix(".zip")
     if not archive.exists():
         part = folder.with_suffix(f".{secrets.token_hex(4)}")
