@@ -35,7 +35,7 @@ BUDGET = {
     "profiling": (13, 3_640),
     "profiling/frameworks": (1, 240),
     "release": (11, 2_370),
-    "release/report": (9, 1_990),
+    "release/report": (9, 2_020),
     "studio": (18, 4_050),
     "tables": (16, 3_330),
     "tables/databases": (6, 1_090),

@@ -12,7 +12,7 @@ import pytest
 
 from kinfold.demo import read_demo_policy, write_demo_table
 from kinfold.kernels import load
-from kinfold.studio import table_jobs
+from kinfold.release.report import chart
 from kinfold.studio.job_queue import WorkerPool
 from kinfold.studio.refusals import StudioLimits
 from kinfold.studio.table_jobs import RunReporter
@@ -71,16 +71,16 @@ def test_the_script_of_the_charts_is_made_once_and_read_only_from_a_file_of_this
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[str] = []
-    monkeypatch.setattr(table_jobs, "get_script", lambda: made.append("made") or f"script {len(made)}")
+    monkeypatch.setattr(chart, "get_script", lambda: made.append("made") or f"script {len(made)}")
     cached = tmp_path / "cache" / "charts-1.js"
-    assert [table_jobs.load_script(cached) for _ in range(2)] == ["script 1", "script 1"]
-    assert table_jobs.load_script(tmp_path / "cache" / "charts-2.js") == "script 2"  # of another version
+    assert [chart.load_script(cached) for _ in range(2)] == ["script 1", "script 1"]
+    assert chart.load_script(tmp_path / "cache" / "charts-2.js") == "script 2"  # of another version
     cached.write_text("changed by somebody else", "utf-8")
     cached.chmod(0o666)
-    assert table_jobs.load_script(cached) == "script 3"
+    assert chart.load_script(cached) == "script 3"
     assert (cached.read_text("utf-8"), cached.stat().st_mode & 0o777) == ("script 3", 0o600)
     (tmp_path / "file").touch()
-    assert table_jobs.load_script(tmp_path / "file" / "charts-1.js") == "script 4"  # no folder can be made there
+    assert chart.load_script(tmp_path / "file" / "charts-1.js") == "script 4"  # no folder can be made there
     assert sorted(path.name for path in cached.parent.iterdir()) == ["charts-1.js", "charts-2.js"]
 
 

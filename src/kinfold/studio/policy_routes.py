@@ -294,7 +294,11 @@ def inline_hierarchies(session: StudioSession, text: str) -> str:
 
 
 def make_download(content: str | bytes, name: str, kind: str = "application/toml") -> Response:
-    """Return a file download; the file name is escaped for the header."""
+    """Return a file download."""
+    return Response(content, media_type=kind, headers={"content-disposition": describe_download(name)})
+
+
+def describe_download(name: str) -> str:
+    """Return the header that names a download; the name is escaped."""
     ascii_name = "".join(char if char.isascii() and (char.isalnum() or char in "._-") else "_" for char in name)
-    disposition = f"attachment; filename=\"{ascii_name}\"; filename*=UTF-8''{quote(name, safe='')}"
-    return Response(content, media_type=kind, headers={"content-disposition": disposition})
+    return f"attachment; filename=\"{ascii_name}\"; filename*=UTF-8''{quote(name, safe='')}"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import errno
-import io
 import os
+import secrets
 import shlex
+import shutil
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,24 +43,30 @@ def describe_repeat(session: StudioSession) -> dict[str, str]:
     return {"command": command, "python": "\n".join(lines)}
 
 
-def _iterate_files(folder: Path, session: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield the files of a folder; hierarchy files of the policy are added, with relative paths."""
+def _iterate_files(folder: Path, session: Path) -> Iterator[tuple[str, Path | bytes]]:
+    """Yield the files of a folder, or the changed content; hierarchy files of the policy have relative paths."""
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        content = path.read_bytes()
-        if path.name == "policy.toml" and str(session).encode() in content:
-            content = content.replace(f"{session}/".encode(), b"")
+        if path.name == "policy.toml" and str(session).encode() in (content := path.read_bytes()):
             for file in sorted((session / HIERARCHY_FOLDER).glob("*.csv")):
-                yield f"{HIERARCHY_FOLDER}/{file.name}", file.read_bytes()
-        yield path.relative_to(folder).as_posix(), content
+                yield f"{HIERARCHY_FOLDER}/{file.name}", file
+            yield path.relative_to(folder).as_posix(), content.replace(f"{session}/".encode(), b"")
+        else:
+            yield path.relative_to(folder).as_posix(), path
 
 
-def pack_folder(folder: Path, session: Path) -> bytes:
-    """Return a folder as a ZIP archive."""
-    archive = io.BytesIO()
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
-        for name, content in _iterate_files(folder, session):
-            file.writestr(name, content)
-    return archive.getvalue()
+def pack_folder(folder: Path, session: Path) -> Path:
+    """Return a ZIP archive of a folder, next to it; it is made once, file by file, so that memory stays small."""
+    archive = folder.with_suffix(".zip")
+    if not archive.exists():
+        part = folder.with_suffix(f".{secrets.token_hex(4)}")
+        with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as file:
+            for name, content in _iterate_files(folder, session):
+                if isinstance(content, bytes):
+                    file.writestr(name, content)
+                else:
+                    file.write(content, name)
+        part.replace(archive)
+    return archive
 
 
 def save_folder(folder: Path, session: Path, target: Path) -> Path:
@@ -71,7 +78,10 @@ def save_folder(folder: Path, session: Path, target: Path) -> Path:
         with folders.create_folder(target, f"a release is in '{target}'") as copy:
             for file, content in _iterate_files(folder, session):
                 (copy / file).parent.mkdir(mode=0o700, exist_ok=True)
-                (copy / file).write_bytes(content)
+                if isinstance(content, bytes):
+                    (copy / file).write_bytes(content)
+                else:
+                    shutil.copyfile(content, copy / file)
             _set_permissions(copy, internal=folder.name == "internal")
     except FileExistsError:
         raise existing from None

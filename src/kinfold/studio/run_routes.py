@@ -23,6 +23,7 @@ from kinfold.studio.guard import Call, route
 from kinfold.studio.job_queue import Job
 from kinfold.studio.policy_routes import (
     check_policy,
+    describe_download,
     edit_policy_text,
     get_policy,
     make_download,
@@ -199,7 +200,8 @@ async def download(call: Call) -> Any:
     session, run = _get_run(call, finished=True)
     part = _get_part(call)
     archive = await asyncio.to_thread(pack_folder, run.job.folder / "release" / part, session.folder)
-    return make_download(archive, f"{get_table_stem(session)}-{part}.zip", "application/zip")
+    headers = {"content-disposition": describe_download(f"{get_table_stem(session)}-{part}.zip")}
+    return FileResponse(archive, media_type="application/zip", headers=headers)
 
 
 @route("/api/runs/{run}/{part}/save", "POST")

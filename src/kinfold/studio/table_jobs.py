@@ -14,7 +14,6 @@ the value that a job returns to `result.json` in the folder of the job.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shutil
@@ -40,7 +39,7 @@ from kinfold.profiling.starter_policy import list_hierarchy_files, write_starter
 from kinfold.progress import watch_cost
 from kinfold.release.folder import MAX_RECORDS_CHECKED_TWICE
 from kinfold.release.release import Release
-from kinfold.release.report.chart import VEGA_LITE, Chart, build_specification, get_script, load_theme
+from kinfold.release.report.chart import VEGA_LITE, Chart, build_specification, load_script, load_theme
 from kinfold.release.report.description import ReleaseContents, describe
 from kinfold.release.report.distribution_charts import chart_class_sizes, chart_column
 from kinfold.release.report.facts import MAX_LABELS, Bins, ColumnFacts, Facts, compute_edges, count_bins
@@ -218,22 +217,6 @@ def write_chart_script(request: Mapping[str, Any], send: EventSender) -> None:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kinfold"
     script = load_script(cache / f"charts-{version('vl-convert-python')}-{VEGA_LITE}.js")
     (Path(request["folder"]) / "vega.js").write_text(script, encoding="utf-8")
-
-
-def load_script(cached: Path) -> str:
-    """Return the script from a file that only this user can change; else make it, and save it there if possible."""
-    with contextlib.suppress(OSError), cached.open(encoding="utf-8") as file:
-        status = os.fstat(file.fileno())
-        if status.st_mode & 0o022 == 0 and status.st_uid in (getattr(os, "getuid", lambda: status.st_uid)(), 0):
-            return file.read()
-    script = get_script()
-    with contextlib.suppress(OSError):
-        cached.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        part = cached.with_suffix(f".{os.getpid()}")
-        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-            file.write(script)
-        part.replace(cached)
-    return script
 
 
 def compile_kernels(_: Mapping[str, Any], send: EventSender) -> None:

@@ -9,13 +9,16 @@ Cost: tens of milliseconds per chart, and half a second more for the first chart
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from html import escape
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -193,6 +196,22 @@ def get_script() -> str:
 
     bundle: str = vl_convert.javascript_bundle(vl_version=VEGA_LITE)  # type: ignore[call-arg]  # by its own words
     return bundle
+
+
+def load_script(cached: Path) -> str:
+    """Return the script from a file that only this user can change; else make it, and save it there if possible."""
+    with contextlib.suppress(OSError), cached.open(encoding="utf-8") as file:
+        status = os.fstat(file.fileno())
+        if status.st_mode & 0o022 == 0 and status.st_uid in (getattr(os, "getuid", lambda: status.st_uid)(), 0):
+            return file.read()
+    script = get_script()
+    with contextlib.suppress(OSError):
+        cached.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        part = cached.with_suffix(f".{os.getpid()}")
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            file.write(script)
+        part.replace(cached)
+    return script
 
 
 @cache

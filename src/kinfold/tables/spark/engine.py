@@ -27,9 +27,7 @@ from kinfold.tables.duckdb import recoding as recoding_sql
 from kinfold.tables.duckdb.connection import Database
 from kinfold.tables.duckdb.engine import DuckDB
 from kinfold.tables.duckdb.expressions import Frame
-from kinfold.tables.duckdb.tallies import (
-    group_keys,
-)
+from kinfold.tables.duckdb.tallies import group_keys
 from kinfold.tables.engine import ClassLabels, ColumnRequest, PartFolder, ReleasedColumns, StoredValues
 from kinfold.tables.readers.normalization import plan_normalization
 from kinfold.tables.recoding import RecodedValues, Recoding, ValueRecoding
