@@ -202,7 +202,19 @@ def payments(name: str) -> ProposalTable:
     return build(name, columns, roles, unit="pan", dependent=frozenset({"seconds"}))
 
 
-AGAIN = (unnamed_numbers, payments, own_places, unnamed, waves, followed, births, plates)
+def panel_of_codes(name: str) -> ProposalTable:
+    """People in five waves, whose number and facts have names that say nothing; a strength that looks like an age."""
+    rng = seed(name)
+    who = np.tile(np.arange(120), 5)
+    columns: Columns = {"idauniq": (rng.permutation(99_999)[:120] + 100_000)[who], "grip": rng.normal(50, 18, 600)}
+    columns["grip"] = columns["grip"].clip(8, 110).astype(int)
+    columns |= {"age_seen": np.where(rng.random(600) < 0.02, 300, rng.integers(50, 90, 600))}
+    columns |= {"ldl": np.round(rng.normal(3, 0.6, 600), 2)}
+    roles = {"idauniq": ID, "age_seen": QUASI, "ldl": CONFIDENTIAL}
+    return build(name, columns, roles, unit="idauniq", missing={"age_seen": ("300",)})
+
+
+AGAIN = (panel_of_codes, unnamed_numbers, payments, own_places, unnamed, waves, followed, births, plates)
 FAMILIES = [
     (numbered, [*NUMBERS]),
     (events, ["events"]),

@@ -62,6 +62,7 @@ MIN_INNER_RATIO = 10.0  # of a code in the midst of the other numbers
 MIN_GAP = 0.5  # between a code and the other numbers, as a share of their range
 MIN_AMOUNT_RATIO = 3.0  # of a code to the largest other number; below, it may be the end of the range of an amount
 MAX_AGE = 120
+MAX_SHARE_OF_NO_AGES = 0.2  # of rows; with more, the ages are in months or days
 MAX_GRADES = 7  # different numbers that may be grades: -1, 0 and 1
 SIGNED_NAMES = (
     "temp* temperatur* change* diff* delta* balance* saldo* veranderung* variacion* variation* z log ln score* scale*"
@@ -197,9 +198,9 @@ def _collect_numbers(column: Column, stats: ValueStats) -> _Numbers | None:
 
 def _split_codes(own: _Numbers) -> tuple[list[float], _Numbers]:
     """Return the numbers of a column that may be codes, and the others."""
-    present = [float(value) for value in own.values if value in CODES]
+    present = [float(value) for value in own.values if value in CODES or _is_no_age(value, own)]
     nines = any(value % 10 == 9 for value in present)
-    highest = max((value for value in own.values if value not in CODES), default=0.0)
+    highest = max((value for value in own.values if value not in present), default=0.0)
     allowed = {code for code in NEEDS_NINES if nines or code / MIN_REPDIGIT_RATIO >= highest}
     codes = [code for code in present if code in allowed or code not in NEEDS_NINES]
     rest = own.without(codes)
@@ -207,6 +208,13 @@ def _split_codes(own: _Numbers) -> tuple[list[float], _Numbers]:
         codes = [code for code in codes if code % 1 == 0 or _is_far(code, own, rest)]
         rest = own.without(codes)
     return (codes, rest) if len(rest.values) >= MIN_OTHERS else ([], rest)
+
+
+def _is_no_age(value: float, own: _Numbers) -> bool:
+    """Whether a number is above all ages, in a column whose name says age and whose other numbers are ages: 300."""
+    too_high = own.values > MAX_AGE
+    rows = float(own.counts[too_high].sum())
+    return Hint.AGE in own.hints and value > MAX_AGE and rows <= MAX_SHARE_OF_NO_AGES * float(own.counts.sum())
 
 
 def _list_apart(own: _Numbers) -> list[float]:

@@ -47,6 +47,8 @@ MAX_UNEXPLAINED_BY_FACTS = 0.7  # of the expected differences in sex within equa
 DEVIATIONS_BY_FACTS = 3.0  # of the share that remains by chance, about one over the root of the expected differences
 ROWS_OF_MANY = 4  # times the rows that the person of a random row has: hardly any person has more
 MAX_PAIRS = 60  # of columns that may number people together
+MIN_KEYS_IN_WAVES = 30  # different numbers of people who all have the same number of rows
+MIN_SHARE_IN_WAVES = 0.6  # of the numbers: some people miss a wave
 MIN_DETERMINED = 2  # columns that a key without facts determines, to ask whether it numbers people
 MIN_FACTS_OF_NAMED = 1  # that are constant if a group and a member number people
 MIN_FACTS_OF_UNNAMED = 2  # if the name of the member's number says nothing
@@ -117,6 +119,7 @@ class RowComparison:
         self.shared_facts = {fact.name for fact in self._facts if not {Hint.SEX, Hint.BIRTH} & fact.hints}
         self._ages = [column for column in varied if Hint.AGE in column.hints and column not in self._facts]
         self._possible_ages = [column for column in varied if column.shape is Shape.AGE and column not in self._ages]
+        self.possible_ages = {column.name for column in self._possible_ages}
 
     def judge(self, keys: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the facts that are constant and those that vary within equal keys."""
@@ -271,11 +274,14 @@ def _looks_like_key(column: RoleProposal) -> bool:
 def _judge_key(column: RoleProposal, comparison: RowComparison) -> _Key:
     """Return whose rows share a value of a column."""
     constant, varying = comparison.judge((column.name,))
+    if not constant and comparison.possible_ages.issuperset(varying) and mentions(column.name, PERSON_WORDS):
+        varying = ()  # what changes is a blood pressure: the name of the key says more
     whose = _decide(column, constant, varying, comparison.shared_facts)
-    if constant or varying or whose not in (Whose.GROUP, Whose.UNKNOWN):
+    guessed = not constant and comparison.possible_ages.issuperset(varying)
+    if not guessed or whose not in (Whose.GROUP, Whose.UNKNOWN):
         return _Key(column, whose, constant, varying)
     determined = comparison.list_determined(column.name)
-    numbered = not comparison.describes_people and _has_assigned_numbers(column)
+    numbered = _has_waves(column) or (not comparison.describes_people and _has_assigned_numbers(column))
     if len(determined) >= MIN_DETERMINED or numbered or _are_full_names(column):
         whose = Whose.UNKNOWN
     return _Key(column, whose, determined, ())
@@ -306,6 +312,18 @@ def _are_full_names(column: RoleProposal) -> bool:
 def _has_assigned_numbers(column: RoleProposal) -> bool:
     """Whether a column without a meaning counts from 0 or 1 without gaps: people, devices or places."""
     return _counts_from_one(column) and column.shape is Shape.MANY_CODES
+
+
+def _has_waves(column: RoleProposal) -> bool:
+    """Whether most of many codes without a meaning have the same number of rows, the highest: people in all waves."""
+    stats = column.stats
+    if (
+        column.shape not in (Shape.MANY_CODES, Shape.AMOUNT)
+        or stats.distinct < MIN_KEYS_IN_WAVES
+        or stats.max_count < 2
+    ):
+        return False
+    return stats.counts.count(stats.max_count) >= MIN_SHARE_IN_WAVES * len(stats.counts)
 
 
 def _ask_about_unit(key: _Key, others: Sequence[str]) -> OpenQuestion:
