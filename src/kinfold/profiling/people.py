@@ -26,8 +26,8 @@ import numpy as np
 from kinfold.profiling.dependencies import MAX_COMPARED_ROWS, Agreement, Codes, RowEvidence, combine_codes, compare_rows
 from kinfold.profiling.questions import REMOVES_KEY, OpenQuestion
 from kinfold.profiling.roles import RoleProposal
-from kinfold.profiling.shapes import QUANTITY_HINTS, Shape
-from kinfold.tables.column_names import Hint, mentions
+from kinfold.profiling.shapes import QUANTITY_HINTS, WRITTEN_DATE, Shape
+from kinfold.tables.column_names import PERSON_WORDS, Hint, mentions
 from kinfold.tables.schema import Storage
 
 MIN_ROWS_PER_KEY = 1.05  # mean number of rows of a value
@@ -47,6 +47,7 @@ MAX_UNEXPLAINED_BY_FACTS = 0.7  # of the expected differences in sex within equa
 DEVIATIONS_BY_FACTS = 3.0  # of the share that remains by chance, about one over the root of the expected differences
 ROWS_OF_MANY = 4  # times the rows that the person of a random row has: hardly any person has more
 MAX_PAIRS = 60  # of columns that may number people together
+MIN_GAPS = 20  # numbers between assigned numbers, in the mean
 MIN_KEYS_IN_WAVES = 30  # different numbers of people who all have the same number of rows
 MIN_SHARE_IN_WAVES = 0.6  # of the numbers: some people miss a wave
 MIN_DETERMINED = 2  # columns that a key without facts determines, to ask whether it numbers people
@@ -54,14 +55,6 @@ MIN_FACTS_OF_NAMED = 1  # that are constant if a group and a member number peopl
 MIN_FACTS_OF_UNNAMED = 2  # if the name of the member's number says nothing
 
 COUNTED_PEOPLE = "pers person* people"
-PERSON_WORDS = """
-    patient* pat pt customer* cust
-    person* pers persnr subject* subjid usubjid participant* proband* client* customer* kunde* member*
-    mitglied*
-    student* pupil* schueler* versichert* insured* employee* mitarbeiter* worker* beneficiar* paciente* cliente* alumno*
-    sujeto* individu* device* geraet* imei* imsi* msisdn* phone* *mail ip ipaddr* iban account* card* pseudonym* hash*
-    pesel bsn nino eleve* salarie* user* respondent* befragt* patnr pnr mrn ssn dipendent* assure* empleado* pazient*
-    *患者* *пациент*"""
 
 
 class Whose(StrEnum):
@@ -255,7 +248,8 @@ def _is_determined_by_known(key: RoleProposal, columns: Sequence[RoleProposal], 
     """Whether each place, occupation or the like has one value of a key: it numbers these and not people."""
     about = (Hint.PLACE, Hint.COUNTRY, Hint.WORK, Hint.EDUCATION)
     others = (column for column in columns if column.known_hint in about and column.shape is not Shape.MOMENT)
-    determines, named = comparison.evidence.determines, mentions(key.name, PERSON_WORDS)
+    determines = comparison.evidence.determines
+    named = key.shape is Shape.SHARED_NUMBER or mentions(key.name, PERSON_WORDS)
     known = (other.name for other in others if other.name != key.name and determines(other.name, key.name))
     return any(not (named and determines(key.name, other)) for other in known)  # each person may have their own place
 
@@ -310,8 +304,14 @@ def _are_full_names(column: RoleProposal) -> bool:
 
 
 def _has_assigned_numbers(column: RoleProposal) -> bool:
-    """Whether a column without a meaning counts from 0 or 1 without gaps: people, devices or places."""
-    return _counts_from_one(column) and column.shape is Shape.MANY_CODES
+    """Whether a column without a meaning counts from 0 or 1 without gaps, or has codes with gaps: people, devices."""
+    stats = column.stats
+    if column.shape is not Shape.MANY_CODES or all(map(WRITTEN_DATE.fullmatch, stats.values)):
+        return False
+    if stats.high > 0:
+        return _counts_from_one(column) or (stats.high - stats.low >= MIN_GAPS * stats.distinct >= MIN_GAPS * MIN_KEYS)
+    coded = sum(any(map(str.isdigit, value)) and " " not in value.strip() for value in stats.values)
+    return coded >= MIN_FILLED * len(stats.values)
 
 
 def _has_waves(column: RoleProposal) -> bool:

@@ -135,7 +135,11 @@ MIN_GRID_NUMBER = 10_000
 MAX_GRID_NUMBER = 10_000_000
 MAX_GRID_SPREAD = 1.5  # range of metres that the name calls an axis, as a share of their mean
 MAX_NARROW_SPREAD = 0.35  # and of metres whose name says nothing
-WRITTEN_DATE = re.compile(r"(1[89]|20)[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])?")  # 195012, 19501231
+_month = r"(0[1-9]|1[0-2])"
+_day = r"(0[1-9]|[12][0-9]|3[01])"
+WRITTEN_DATE = re.compile(
+    rf"(1[89]|20)[0-9]{{2}}{_month}{_day}?|[0-9]{{1,2}}{_month}{_day}"
+)  # 195012, 19501231, 501231
 # Full post codes that have a form of their own: ZIP+4, British, Canadian, Dutch.
 FULL_POST_CODE = re.compile(r"[0-9]{5}-[0-9]{4}|[A-Z]{1,2}[0-9][0-9A-Z]? ?[0-9][A-Z]{2}"
                             r"|[A-Z][0-9][A-Z] ?[0-9][A-Z][0-9]|[0-9]{4} [A-Z]{2}")  # fmt: skip
