@@ -26,7 +26,7 @@ import numpy as np
 from kinfold.profiling.dependencies import MAX_COMPARED_ROWS, Agreement, Codes, RowEvidence, combine_codes, compare_rows
 from kinfold.profiling.questions import REMOVES_KEY, OpenQuestion
 from kinfold.profiling.roles import RoleProposal
-from kinfold.profiling.shapes import QUANTITY_HINTS, WRITTEN_DATE, Shape
+from kinfold.profiling.shapes import QUANTITY_HINTS, WRITTEN_DATE, Shape, has_waves
 from kinfold.tables.column_names import PERSON_WORDS, Hint, mentions
 from kinfold.tables.schema import Storage
 
@@ -48,8 +48,6 @@ DEVIATIONS_BY_FACTS = 3.0  # of the share that remains by chance, about one over
 ROWS_OF_MANY = 4  # times the rows that the person of a random row has: hardly any person has more
 MAX_PAIRS = 60  # of columns that may number people together
 MIN_GAPS = 20  # numbers between assigned numbers, in the mean
-MIN_KEYS_IN_WAVES = 30  # different numbers of people who all have the same number of rows
-MIN_SHARE_IN_WAVES = 0.6  # of the numbers: some people miss a wave
 MIN_DETERMINED = 2  # columns that a key without facts determines, to ask whether it numbers people
 MIN_FACTS_OF_NAMED = 1  # that are constant if a group and a member number people
 MIN_FACTS_OF_UNNAMED = 2  # if the name of the member's number says nothing
@@ -275,7 +273,9 @@ def _judge_key(column: RoleProposal, comparison: RowComparison) -> _Key:
     if not guessed or whose not in (Whose.GROUP, Whose.UNKNOWN):
         return _Key(column, whose, constant, varying)
     determined = comparison.list_determined(column.name)
-    numbered = _has_waves(column) or (not comparison.describes_people and _has_assigned_numbers(column))
+    numbered = has_waves(column.shape, column.stats) or (
+        not comparison.describes_people and _has_assigned_numbers(column)
+    )
     if len(determined) >= MIN_DETERMINED or numbered or _are_full_names(column):
         whose = Whose.UNKNOWN
     return _Key(column, whose, determined, ())
@@ -312,18 +312,6 @@ def _has_assigned_numbers(column: RoleProposal) -> bool:
         return _counts_from_one(column) or (stats.high - stats.low >= MIN_GAPS * stats.distinct >= MIN_GAPS * MIN_KEYS)
     coded = sum(any(map(str.isdigit, value)) and " " not in value.strip() for value in stats.values)
     return coded >= MIN_FILLED * len(stats.values)
-
-
-def _has_waves(column: RoleProposal) -> bool:
-    """Whether most of many codes without a meaning have the same number of rows, the highest: people in all waves."""
-    stats = column.stats
-    if (
-        column.shape not in (Shape.MANY_CODES, Shape.AMOUNT)
-        or stats.distinct < MIN_KEYS_IN_WAVES
-        or stats.max_count < 2
-    ):
-        return False
-    return stats.counts.count(stats.max_count) >= MIN_SHARE_IN_WAVES * len(stats.counts)
 
 
 def _ask_about_unit(key: _Key, others: Sequence[str]) -> OpenQuestion:

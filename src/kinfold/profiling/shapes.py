@@ -110,6 +110,8 @@ RECENT_YEARS = (1900, 2049)  # of events, also if there are few of them
 MIN_SENTENCE_WORDS = 4  # words
 MIN_TEXT_LETTERS = 40  # letters
 MAX_ROWS_PER_UNIT = 30  # average rows of a household or a person
+MIN_KEYS_IN_WAVES = 30  # different numbers of people who all have the same number of rows
+MIN_SHARE_IN_WAVES = 0.6  # of the numbers: some people miss a wave
 QUANTITY_HINTS = frozenset((Hint.MEASURE, Hint.MONEY))
 
 ICD10 = re.compile(r"[A-TV-Z][0-9][0-9AB](\.?[0-9A-KXZ]{1,4})?[-+*]?")
@@ -204,6 +206,13 @@ def is_skewed_count(stats: ValueStats) -> bool:
     if stats.low != 0 or zeros < max(MIN_ZERO_SHARE * stats.filled, stats.max_count) or zeros == stats.filled:
         return False
     return stats.mean * stats.filled / (stats.filled - zeros) <= MAX_SKEWED_MEAN * stats.high
+
+
+def has_waves(shape: Shape, stats: ValueStats) -> bool:
+    """Whether most of many codes without a meaning have the same number of rows, the highest: people in all waves."""
+    if shape not in (Shape.MANY_CODES, Shape.AMOUNT) or stats.distinct < MIN_KEYS_IN_WAVES or stats.max_count < 2:
+        return False
+    return stats.counts.count(stats.max_count) >= MIN_SHARE_IN_WAVES * len(stats.counts)
 
 
 def find_coordinates(columns: Sequence[tuple[Column, ValueStats]]) -> Iterator[str]:
