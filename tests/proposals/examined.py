@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -202,7 +202,30 @@ def payments(name: str) -> ProposalTable:
     return build(name, columns, roles, unit="pan", dependent=frozenset({"seconds"}))
 
 
-AGAIN = (unnamed_numbers, payments, own_places, unnamed, waves, followed, births, plates)
+def panel_of_codes(name: str) -> ProposalTable:
+    """People in five waves, whose number and facts have names that say nothing; a strength that looks like an age."""
+    rng = seed(name)
+    who = np.tile(np.arange(120), 5)
+    columns: Columns = {"idauniq": (rng.permutation(99_999)[:120] + 100_000)[who], "grip": rng.normal(50, 18, 600)}
+    columns["grip"] = columns["grip"].clip(8, 110).astype(int)
+    columns |= {"age_seen": np.where(rng.random(600) < 0.02, 300, rng.integers(50, 90, 120)[who])}
+    columns |= {"ldl": np.round(rng.normal(3, 0.6, 600), 2)}
+    roles = {"idauniq": ID, "age_seen": QUASI, "ldl": CONFIDENTIAL}
+    return build(name, columns, roles, unit="idauniq", missing={"age_seen": ("300",)})
+
+
+def accounts(name: str) -> ProposalTable:
+    """Payments by accounts whose numbers have gaps, and nothing about people; days as 230131; 666 for missing."""
+    rng = seed(name)
+    who = rng.integers(0, 90, 900)
+    columns: Columns = {"k7": rng.permutation(999_999)[:90][who], "amount": np.round(rng.lognormal(3, 1, 900), 2)}
+    columns |= {"paid": [int(f"{day:%y%m%d}") for day in days(rng, 900, date(2021, 1, 1), 1000)]}
+    columns |= {"wkhtot": np.where(rng.random(900) < 0.2, 666, rng.normal(39, 11, 900).clip(1, 90).astype(int))}
+    roles = {"k7": ID, "amount": CONFIDENTIAL, "paid": QUASI, "wkhtot": CONFIDENTIAL}
+    return build(name, columns, roles, unit="k7", missing={"wkhtot": ("666",)})
+
+
+AGAIN = (accounts, panel_of_codes, unnamed_numbers, payments, own_places, unnamed, waves, followed, births, plates)
 FAMILIES = [
     (numbered, [*NUMBERS]),
     (events, ["events"]),

@@ -35,9 +35,54 @@ CODES = frozenset(
     *(7777, 8888, 9996, 9997, 9998, 9999, 77777, 88888, 99996, 99997, 99998, 99999),
     *(777777, 888888, 999999999),
     *(-99999, *(sign * (10**digits - last) for sign in (1, -1) for digits in (6, 7, 8) for last in range(1, 10))),
-    *(9.99, 99.9, 99.99, 999.9, 999.99, 9999.9, -9.9, -9.99, -99.9, -99.99, -999.9),
+    *(55, 66, 555, 666, 5555, 6666, 66666),
+    *(
+        66.6,
+        77.7,
+        88.8,
+        666.6,
+        777.7,
+        888.8,
+        9.99,
+        99.9,
+        99.99,
+        999.9,
+        999.99,
+        9999.9,
+        -9.9,
+        -9.99,
+        -99.9,
+        -99.99,
+        -999.9,
+    ),
 }
-NEEDS_NINES = frozenset((77, 88, 777, 888, 7777, 8888, 77777, 88888, 777777, 888888))  # codes only below 99 or 999 ...
+NEEDS_NINES = frozenset(
+    (
+        55,
+        66,
+        555,
+        666,
+        5555,
+        6666,
+        66666,
+        66.6,
+        77.7,
+        88.8,
+        666.6,
+        777.7,
+        888.8,
+        77,
+        88,
+        777,
+        888,
+        7777,
+        8888,
+        77777,
+        88888,
+        777777,
+        888888,
+    )
+)  # codes only below 99 or 999 ...
 MIN_REPDIGIT_RATIO = 2.0  # ... or if the largest other number is much smaller
 _clock = r"([T ]\d\d:.*)?"
 DATE = re.compile(rf"\d{{4}}-?(0[1-9]|1[0-2])-?[0-3]\d{_clock}|[0-3]?\d[./][0-3]?\d[./]\d{{4}}")
@@ -62,6 +107,7 @@ MIN_INNER_RATIO = 10.0  # of a code in the midst of the other numbers
 MIN_GAP = 0.5  # between a code and the other numbers, as a share of their range
 MIN_AMOUNT_RATIO = 3.0  # of a code to the largest other number; below, it may be the end of the range of an amount
 MAX_AGE = 120
+MAX_SHARE_OF_NO_AGES = 0.2  # of rows; with more, the ages are in months or days
 MAX_GRADES = 7  # different numbers that may be grades: -1, 0 and 1
 SIGNED_NAMES = (
     "temp* temperatur* change* diff* delta* balance* saldo* veranderung* variacion* variation* z log ln score* scale*"
@@ -197,9 +243,9 @@ def _collect_numbers(column: Column, stats: ValueStats) -> _Numbers | None:
 
 def _split_codes(own: _Numbers) -> tuple[list[float], _Numbers]:
     """Return the numbers of a column that may be codes, and the others."""
-    present = [float(value) for value in own.values if value in CODES]
+    present = [float(value) for value in own.values if value in CODES or _is_no_age(value, own)]
     nines = any(value % 10 == 9 for value in present)
-    highest = max((value for value in own.values if value not in CODES), default=0.0)
+    highest = max((value for value in own.values if value not in present), default=0.0)
     allowed = {code for code in NEEDS_NINES if nines or code / MIN_REPDIGIT_RATIO >= highest}
     codes = [code for code in present if code in allowed or code not in NEEDS_NINES]
     rest = own.without(codes)
@@ -207,6 +253,13 @@ def _split_codes(own: _Numbers) -> tuple[list[float], _Numbers]:
         codes = [code for code in codes if code % 1 == 0 or _is_far(code, own, rest)]
         rest = own.without(codes)
     return (codes, rest) if len(rest.values) >= MIN_OTHERS else ([], rest)
+
+
+def _is_no_age(value: float, own: _Numbers) -> bool:
+    """Whether a number is above all ages, in a column whose name says age and whose other numbers are ages: 300."""
+    too_high = own.values > MAX_AGE
+    rows = float(own.counts[too_high].sum())
+    return Hint.AGE in own.hints and value > MAX_AGE and rows <= MAX_SHARE_OF_NO_AGES * float(own.counts.sum())
 
 
 def _list_apart(own: _Numbers) -> list[float]:

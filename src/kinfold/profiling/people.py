@@ -26,8 +26,8 @@ import numpy as np
 from kinfold.profiling.dependencies import MAX_COMPARED_ROWS, Agreement, Codes, RowEvidence, combine_codes, compare_rows
 from kinfold.profiling.questions import REMOVES_KEY, OpenQuestion
 from kinfold.profiling.roles import RoleProposal
-from kinfold.profiling.shapes import QUANTITY_HINTS, Shape
-from kinfold.tables.column_names import Hint, mentions
+from kinfold.profiling.shapes import QUANTITY_HINTS, WRITTEN_DATE, Shape, has_waves
+from kinfold.tables.column_names import PERSON_WORDS, Hint, mentions
 from kinfold.tables.schema import Storage
 
 MIN_ROWS_PER_KEY = 1.05  # mean number of rows of a value
@@ -47,19 +47,12 @@ MAX_UNEXPLAINED_BY_FACTS = 0.7  # of the expected differences in sex within equa
 DEVIATIONS_BY_FACTS = 3.0  # of the share that remains by chance, about one over the root of the expected differences
 ROWS_OF_MANY = 4  # times the rows that the person of a random row has: hardly any person has more
 MAX_PAIRS = 60  # of columns that may number people together
+MIN_GAPS = 20  # numbers between assigned numbers, in the mean
 MIN_DETERMINED = 2  # columns that a key without facts determines, to ask whether it numbers people
 MIN_FACTS_OF_NAMED = 1  # that are constant if a group and a member number people
 MIN_FACTS_OF_UNNAMED = 2  # if the name of the member's number says nothing
 
 COUNTED_PEOPLE = "pers person* people"
-PERSON_WORDS = """
-    patient* pat pt customer* cust
-    person* pers persnr subject* subjid usubjid participant* proband* client* customer* kunde* member*
-    mitglied*
-    student* pupil* schueler* versichert* insured* employee* mitarbeiter* worker* beneficiar* paciente* cliente* alumno*
-    sujeto* individu* device* geraet* imei* imsi* msisdn* phone* *mail ip ipaddr* iban account* card* pseudonym* hash*
-    pesel bsn nino eleve* salarie* user* respondent* befragt* patnr pnr mrn ssn dipendent* assure* empleado* pazient*
-    *患者* *пациент*"""
 
 
 class Whose(StrEnum):
@@ -117,6 +110,7 @@ class RowComparison:
         self.shared_facts = {fact.name for fact in self._facts if not {Hint.SEX, Hint.BIRTH} & fact.hints}
         self._ages = [column for column in varied if Hint.AGE in column.hints and column not in self._facts]
         self._possible_ages = [column for column in varied if column.shape is Shape.AGE and column not in self._ages]
+        self.possible_ages = {column.name for column in self._possible_ages}
 
     def judge(self, keys: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Return the facts that are constant and those that vary within equal keys."""
@@ -252,7 +246,8 @@ def _is_determined_by_known(key: RoleProposal, columns: Sequence[RoleProposal], 
     """Whether each place, occupation or the like has one value of a key: it numbers these and not people."""
     about = (Hint.PLACE, Hint.COUNTRY, Hint.WORK, Hint.EDUCATION)
     others = (column for column in columns if column.known_hint in about and column.shape is not Shape.MOMENT)
-    determines, named = comparison.evidence.determines, mentions(key.name, PERSON_WORDS)
+    determines = comparison.evidence.determines
+    named = key.shape is Shape.SHARED_NUMBER or mentions(key.name, PERSON_WORDS)
     known = (other.name for other in others if other.name != key.name and determines(other.name, key.name))
     return any(not (named and determines(key.name, other)) for other in known)  # each person may have their own place
 
@@ -271,11 +266,16 @@ def _looks_like_key(column: RoleProposal) -> bool:
 def _judge_key(column: RoleProposal, comparison: RowComparison) -> _Key:
     """Return whose rows share a value of a column."""
     constant, varying = comparison.judge((column.name,))
+    if not constant and comparison.possible_ages.issuperset(varying) and mentions(column.name, PERSON_WORDS):
+        varying = ()  # what changes is a blood pressure: the name of the key says more
     whose = _decide(column, constant, varying, comparison.shared_facts)
-    if constant or varying or whose not in (Whose.GROUP, Whose.UNKNOWN):
+    guessed = not constant and comparison.possible_ages.issuperset(varying)
+    if not guessed or whose not in (Whose.GROUP, Whose.UNKNOWN):
         return _Key(column, whose, constant, varying)
     determined = comparison.list_determined(column.name)
-    numbered = not comparison.describes_people and _has_assigned_numbers(column)
+    numbered = has_waves(column.shape, column.stats) or (
+        not comparison.describes_people and _has_assigned_numbers(column)
+    )
     if len(determined) >= MIN_DETERMINED or numbered or _are_full_names(column):
         whose = Whose.UNKNOWN
     return _Key(column, whose, determined, ())
@@ -304,8 +304,14 @@ def _are_full_names(column: RoleProposal) -> bool:
 
 
 def _has_assigned_numbers(column: RoleProposal) -> bool:
-    """Whether a column without a meaning counts from 0 or 1 without gaps: people, devices or places."""
-    return _counts_from_one(column) and column.shape is Shape.MANY_CODES
+    """Whether a column without a meaning counts from 0 or 1 without gaps, or has codes with gaps: people, devices."""
+    stats = column.stats
+    if column.shape is not Shape.MANY_CODES or all(map(WRITTEN_DATE.fullmatch, stats.values)):
+        return False
+    if stats.high > 0:
+        return _counts_from_one(column) or (stats.high - stats.low >= MIN_GAPS * stats.distinct >= MIN_GAPS * MIN_KEYS)
+    coded = sum(any(map(str.isdigit, value)) and " " not in value.strip() for value in stats.values)
+    return coded >= MIN_FILLED * len(stats.values)
 
 
 def _ask_about_unit(key: _Key, others: Sequence[str]) -> OpenQuestion:

@@ -301,7 +301,8 @@ def _observe_column(engine: Engine, frame: Any, column: Column, stats: ValueStat
         named -= {Hint.NUMBER}  # dni are numbers of people in Spain, and days in Poland
     if column.storage is Storage.TEXT:
         by_values = find_value_hints(column.name, stats)
-        named = named - {*SENSITIVE_HINTS} if Hint.PERSON in by_values else named  # a taxpayer is no tax
+        if Hint.PERSON in by_values:
+            named -= {*SENSITIVE_HINTS, Hint.EDUCATION, Hint.WORK, Hint.FAMILY}  # a taxpayer is no tax
         named |= by_values
     if not named and column.storage.kind is not Kind.DATE and are_births(stats.values):
         named |= {Hint.BIRTH}

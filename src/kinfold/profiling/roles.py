@@ -155,7 +155,7 @@ def _propose_alone(proposal: RoleProposal) -> RoleProposal:
 
 def _is_known_anyway(proposal: RoleProposal) -> bool:
     """Whether others may know the values, whatever they are about: the day or year of an event, an age, a place."""
-    age = proposal.shape is Shape.AGE and Hint.AGE in proposal.hints
+    age = proposal.shape in (Shape.AGE, Shape.AMOUNT) and Hint.AGE in proposal.hints  # in years, months or days
     return age or proposal.shape in (Shape.MOMENT, Shape.YEAR, Shape.POST_CODE)
 
 

@@ -110,6 +110,8 @@ RECENT_YEARS = (1900, 2049)  # of events, also if there are few of them
 MIN_SENTENCE_WORDS = 4  # words
 MIN_TEXT_LETTERS = 40  # letters
 MAX_ROWS_PER_UNIT = 30  # average rows of a household or a person
+MIN_KEYS_IN_WAVES = 30  # different numbers of people who all have the same number of rows
+MIN_SHARE_IN_WAVES = 0.6  # of the numbers: some people miss a wave
 QUANTITY_HINTS = frozenset((Hint.MEASURE, Hint.MONEY))
 
 ICD10 = re.compile(r"[A-TV-Z][0-9][0-9AB](\.?[0-9A-KXZ]{1,4})?[-+*]?")
@@ -135,7 +137,11 @@ MIN_GRID_NUMBER = 10_000
 MAX_GRID_NUMBER = 10_000_000
 MAX_GRID_SPREAD = 1.5  # range of metres that the name calls an axis, as a share of their mean
 MAX_NARROW_SPREAD = 0.35  # and of metres whose name says nothing
-WRITTEN_DATE = re.compile(r"(1[89]|20)[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])?")  # 195012, 19501231
+_month = r"(0[1-9]|1[0-2])"
+_day = r"(0[1-9]|[12][0-9]|3[01])"
+WRITTEN_DATE = re.compile(
+    rf"(1[89]|20)[0-9]{{2}}{_month}{_day}?|[0-9]{{1,2}}{_month}{_day}"
+)  # 195012, 19501231, 501231
 # Full post codes that have a form of their own: ZIP+4, British, Canadian, Dutch.
 FULL_POST_CODE = re.compile(r"[0-9]{5}-[0-9]{4}|[A-Z]{1,2}[0-9][0-9A-Z]? ?[0-9][A-Z]{2}"
                             r"|[A-Z][0-9][A-Z] ?[0-9][A-Z][0-9]|[0-9]{4} [A-Z]{2}")  # fmt: skip
@@ -200,6 +206,13 @@ def is_skewed_count(stats: ValueStats) -> bool:
     if stats.low != 0 or zeros < max(MIN_ZERO_SHARE * stats.filled, stats.max_count) or zeros == stats.filled:
         return False
     return stats.mean * stats.filled / (stats.filled - zeros) <= MAX_SKEWED_MEAN * stats.high
+
+
+def has_waves(shape: Shape, stats: ValueStats) -> bool:
+    """Whether most of many codes without a meaning have the same number of rows, the highest: people in all waves."""
+    if shape not in (Shape.MANY_CODES, Shape.AMOUNT) or stats.distinct < MIN_KEYS_IN_WAVES or stats.max_count < 2:
+        return False
+    return stats.counts.count(stats.max_count) >= MIN_SHARE_IN_WAVES * len(stats.counts)
 
 
 def find_coordinates(columns: Sequence[tuple[Column, ValueStats]]) -> Iterator[str]:

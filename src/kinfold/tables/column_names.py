@@ -181,6 +181,7 @@ def _is_year(text: str) -> bool:
 
 _words = tomllib.loads(Path(__file__).with_name("hint_words.toml").read_text("utf-8"))
 HINT_WORDS: dict[str, str] = _words["hints"]  # by hint; see the module's docstring for the stars
+PERSON_WORDS: str = _words["people"]["keys"]  # of columns that number people
 SURVEY_NAMES: dict[str, list[str]] = _words["names"]  # hints of names that say nothing by themselves
 
 
