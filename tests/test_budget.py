@@ -15,14 +15,14 @@ from tools.size import (
 MODULES = read_modules()
 # package: (modules, lines); lines are about 5 % above the size of today
 BUDGET = {
-    "top": (9, 2_390),
+    "top": (10, 2_480),
     "cli": (8, 2_060),
     "comparison": (5, 1_060),
     "convert": (5, 1_310),
     "demo": (1, 140),
     "disk": (3, 550),
     "hierarchies": (3, 700),
-    "kernels": (27, 6_300),
+    "kernels": (27, 6_720),
     "measures": (16, 3_540),
     "measures/formulas": (17, 3_240),
     "methods": (19, 4_560),
@@ -34,14 +34,14 @@ BUDGET = {
     "policy": (23, 4_780),
     "profiling": (13, 3_720),
     "profiling/frameworks": (1, 240),
-    "release": (11, 2_370),
+    "release": (10, 2_480),
     "release/report": (9, 2_020),
     "studio": (18, 4_050),
     "tables": (16, 3_330),
     "tables/databases": (6, 1_090),
     "tables/duckdb": (8, 2_340),
     "tables/readers": (11, 2_420),
-    "tables/spark": (9, 2_180),
+    "tables/spark": (10, 2_340),
 }
 ENGINE_VERBS = 14
 CALL_DEPTH = 20  # functions from `main` to the MDAV kernel
