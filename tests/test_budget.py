@@ -18,7 +18,7 @@ BUDGET = {
     "top": (10, 2_480),
     "cli": (8, 2_060),
     "comparison": (5, 1_060),
-    "convert": (5, 1_310),
+    "convert": (5, 1_340),
     "demo": (1, 140),
     "disk": (3, 550),
     "hierarchies": (3, 700),
