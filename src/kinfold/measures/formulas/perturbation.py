@@ -129,7 +129,7 @@ def estimate_counts(matrix: ArrayLike, released: ArrayLike) -> Floats:
     try:
         return np.asarray(np.linalg.solve(check_transitions(matrix, len(counts)).T, counts))
     except np.linalg.LinAlgError:
-        what = "the matrix of PRAM has no inverse, so that the counts before it cannot be told from those after it"
+        what = "the matrix of PRAM has no inverse, so that several counts before it give those after it"
         raise PolicyError(what, fix="use a matrix with a larger diagonal") from None
 
 
