@@ -150,6 +150,14 @@ def test_sizes_of_combinations_become_a_promise(calls: list[str], privacy: dict[
     assert any(note.startswith(told) for note in read.notes)
 
 
+def test_regions_that_a_script_exchanges() -> None:
+    call = 'recordSwap(sdc, hid = "hid", hierarchy = c("land", "town"), similar = c("size"), swaprate = 0.1)'
+    read = read_sdc_micro(f'createSdcObj(dat, keyVars = c("age", "sex"))\n{call}', "protect.R")
+    assert read.columns["land"] == read.columns["town"]
+    assert read.columns["town"] == {"role": "other", "perturb": {"record_swap": 0.1, "similar": ["size"]}}
+    assert "recordSwap exchanges the regions of the households of privacy.household: set it" in read.notes
+
+
 def test_values_that_a_script_groups_and_columns_that_it_removes() -> None:
     calls = 'groupAndRename(sdc, var = "age", before = c("1", "2"), after = "low"); removeDirectID(sdc, var = "name")'
     columns = read_sdc_micro(f'createSdcObj(dat, keyVars = c("age", "sex"))\n{calls}', "protect.R").columns

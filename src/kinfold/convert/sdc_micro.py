@@ -14,6 +14,7 @@ k is the largest of `kAnon`, `localSuppression` and `microaggregation` (`aggr`).
     pram(sdc, variables, pd)             perturb = { pram = pd } of a column that is not a key variable
     addNoise(sdc, variables, noise)      perturb = { noise = noise / 100 }; correlated: a share of the covariances
     rankSwap(sdc, variables, P)          perturb = { rank_swap = P }
+    recordSwap(hierarchy, similar, swaprate, risk_variables, k_anonymity)    perturb = { record_swap = swaprate }
     topBotCoding(column, value, kind)    top or bottom
     kAnon, localSuppression(importance)  weight: the most important variable is blanked last
     kAnon, localSuppression(combs)       privacy.combinations, if no other call is about all key variables
@@ -170,13 +171,13 @@ Columns: TypeAlias = dict[str, dict[str, Any]]
 Arguments: TypeAlias = Mapping[str, str]
 Notes: TypeAlias = Iterator[str]
 
-NO_COUNTERPART = ("shuffle", "recordSwap", "mafast", "mergeHouseholdData", "createNewID", "dataGen", "mvTopCoding")
+NO_COUNTERPART = ("shuffle", "mafast", "mergeHouseholdData", "createNewID", "dataGen", "mvTopCoding")
 LEFT_OUT = {
     "globalRecode": "give the column a hierarchy, such as { intervals = [10, 20] }, or a map",
     "LocalRecProg": "choose a method that generalizes, such as mingen-cell",
 }
 NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
-DEFAULTS = {"pd": 0.8, "noise": 150.0, "P": 5.0}  # of sdcMicro
+DEFAULTS = {"pd": 0.8, "noise": 150.0, "P": 5.0, "swaprate": 0.05, "k_anonymity": 3.0}  # of sdcMicro
 ARGUMENT = re.compile(r"\b([A-Za-z_]+)\s*=\s*(c\([^()]*\)|\"[^\"\n]*\"|'[^'\n]*'|[^,()]+)")
 
 
@@ -256,6 +257,21 @@ def _convert_swaps(arguments: Arguments, columns: Columns, chosen: Mapping[str, 
         yield f"'{name}': rankSwap replaces 5 % at each end by their mean, unless set otherwise; kinfold does not"
 
 
+def _convert_exchanges(arguments: Arguments, columns: Columns, _chosen: Mapping[str, Sequence[str]]) -> Notes:
+    rate, least = _read_number(arguments, "swaprate"), int(_read_number(arguments, "k_anonymity"))
+    names = _read_argument(arguments, "hierarchy", ())
+    if not names or not 0 <= rate <= 1:
+        yield "recordSwap is left out: its hierarchy and rate are not written in the call"
+        return
+    similar, rare = (_read_argument(arguments, key, ()) for key in ("similar", "risk_variables"))
+    how = {"record_swap": rate, "similar": similar} | (
+        {"rare": rare, "rare_below": least} if rare and least > 0 else {}
+    )
+    for name in names:
+        columns.setdefault(name, {"role": str(Role.OTHER)})["perturb"] = how
+    yield "recordSwap exchanges the regions of the households of privacy.household: set it"
+
+
 def _convert_limits(arguments: Arguments, columns: Columns, chosen: Mapping[str, Sequence[str]]) -> Notes:
     number = NUMBER.fullmatch(arguments.get("value", "").strip())
     kind = "".join(_read_argument(arguments, "kind", ["top"]))
@@ -332,6 +348,7 @@ CONVERTERS: Mapping[str, Callable[[Arguments, Columns, Mapping[str, Sequence[str
     "pram": _convert_pram,
     "addNoise": _convert_noise,
     "rankSwap": _convert_swaps,
+    "recordSwap": _convert_exchanges,
     "topBotCoding": _convert_limits,
     "localSuppression": _convert_importance,
     "kAnon": _convert_importance,
