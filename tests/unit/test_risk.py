@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import kinfold
 from kinfold import DataError, PolicyError, risk
 from kinfold.measures.formulas import special_uniques
+from kinfold.measures.formulas.attribute_disclosure import interval_by_deviation
 from reference.parity import cases, generalized_adult, table
 from reference.suda_plain import minimal_sample_uniques
 
@@ -425,6 +426,14 @@ def test_bad_input_is_refused(bad):
     error, message, call = BAD[bad]
     with pytest.raises(error, match=message):
         call()
+
+
+def test_interval_with_numbers_of_records_is_that_of_repeated_rows():
+    chance = np.random.default_rng(0)
+    x, weight = chance.normal(size=(40, 2)), chance.integers(1, 4, 40)
+    y = np.where(chance.random((40, 2)) < 0.1, np.nan, x + chance.normal(0, 0.1, (40, 2)))
+    repeated = interval_by_deviation(np.repeat(x, weight, axis=0), np.repeat(y, weight, axis=0), 0.1)
+    assert 0 < interval_by_deviation(x, y, 0.1, weight) == pytest.approx(repeated, abs=1e-12)
 
 
 def test_one_record_and_constant_columns():
