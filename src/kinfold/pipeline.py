@@ -36,7 +36,7 @@ from kinfold.policy.encoding import encode
 from kinfold.policy.events import assign_attributes, link_tables, refuse_tables, separate_events
 from kinfold.policy.exact_values import describe_time_zones
 from kinfold.policy.gathering import require_collectable
-from kinfold.policy.households import fill_households, find_household_terms
+from kinfold.policy.households import fill_households, find_household_terms, unify_households
 from kinfold.policy.model import Policy
 from kinfold.policy.population import read_population
 from kinfold.policy.preparation import PreparedTable, prepare
@@ -351,6 +351,7 @@ def bind_table(
     require_collectable(engine, original, policy)  # no engine gathers more rows than it may
     policy = assign_attributes(policy, original.parts, original.names)  # of people or events, if tables were joined
     prepared = prepare(engine, original, policy, index)  # single values recoded: top, bottom, round_to, map
+    prepared = unify_households(engine, prepared, policy)
     household = find_household_terms(engine, prepared.frame, policy)
     prepared = fill_households(engine, prepared, household)  # missing cells that other members show
     prepared = add_surrogates(engine, prepared, policy)  # other keys for people and households, if they are released

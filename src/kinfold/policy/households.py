@@ -19,7 +19,7 @@ from kinfold.models.terms import HouseholdTerms, Terms
 from kinfold.policy.model import Policy
 from kinfold.policy.preparation import PreparedTable
 from kinfold.tables.engine import Engine
-from kinfold.tables.queries import count_value_pairs, fill_from_group, number_texts
+from kinfold.tables.queries import count_value_pairs, fill_from_group, number_texts, unify_numbers
 from kinfold.tables.schema import Role
 from kinfold.tables.tally import Ints
 
@@ -46,6 +46,14 @@ class Households:
         width = int(numbers.max(initial=0)) + 1
         pairs = np.unique(np.asarray(labels, np.int64) * width + numbers)
         return np.bincount(pairs // width, minlength=int(labels.max(initial=-1)) + 1).astype(np.int64)
+
+
+def unify_households(engine: Engine, prepared: PreparedTable, policy: Policy) -> PreparedTable:
+    """Return the table in which 1 and 1.0 number one household."""
+    name = policy.privacy.household
+    if name is None or name not in prepared.frame.names:
+        return prepared
+    return replace(prepared, frame=unify_numbers(engine, prepared.frame, name))
 
 
 def find_household_terms(engine: Engine, frame: Any, policy: Policy) -> HouseholdTerms | None:
