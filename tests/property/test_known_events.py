@@ -76,13 +76,14 @@ def read(folder: Path) -> list[dict[str, str]]:
     days=st.sampled_from([0, 1, 30, 365]),
     dates=st.booleans(),
     asked=st.sampled_from(ASKED),
+    method=st.sampled_from(["mdav", "local-suppression"]),
 )
 def test_the_file_alone_confirms_that_known_events_match_k_people(
-    tmp_path_factory: Any, seed: int, known: int, days: int, dates: bool, asked: dict[str, Any]
+    tmp_path_factory: Any, seed: int, known: int, days: int, dates: bool, asked: dict[str, Any], method: str
 ) -> None:
     table, folder = visits(seed, 14, 30 if known < 2 else 9), tmp_path_factory.mktemp("events") / "out"
     columns = {} if dates else {"day": {"role": "remove"}}
-    kinfold.anonymize(table, policy(known, days, columns, privacy=asked)).save(folder)
+    kinfold.anonymize(table, policy(known, days, columns, privacy=asked, method={"name": method})).save(folder)
     rows, verdict = read(folder), kinfold.verify(folder, require_people=True, twice=True)
     assert (verdict.holds, verdict.notes) == (True, ())
     found = {each.model: each.found for each in verdict.people}

@@ -271,5 +271,5 @@ def test_promises_by_weight_that_mean_nothing_are_refused() -> None:
         kinfold.anonymize(table.assign(w=1e9), ask_by_weight("mdav", weighted=True, l=2))
     with pytest.raises(Unreachable, match="even with all records in one class"):
         kinfold.anonymize(table, ask_by_weight("local-suppression", individual_risk=0.00001))
-    with pytest.raises(PolicyError, match="cannot be added up"):
+    with pytest.raises(PolicyError, match="cannot merge classes"):
         kinfold.anonymize(table, ask_by_weight("lattice", individual_risk=0.1))

@@ -185,7 +185,8 @@ def _check_need(need: Need, method: Declaration, task: Task) -> Iterator[Problem
     what = f"the method '{method.name}'"
     quasi = task.policy.with_role(Role.QUASI)
     if need == "t" and not task.closeness_models:
-        yield Problem(f"{what} needs a level of t", "add t to [privacy], or choose another method")
+        whose = "" if task.scope_models is None else " for an attribute of the person"
+        yield Problem(f"{what} needs a level of t{whose}", "add t to [privacy], or choose another method")
     if need == "one number" and len(quasi) > 1:
         fix = f"choose {get_default_method().name}, or give the others another role"
         yield Problem(f"{what} takes one quasi-identifier, and the policy has {len(quasi)}", fix)
@@ -212,14 +213,14 @@ def _check_people(need: Need, method: Declaration, task: Task) -> Iterator[Probl
         return
     what = f"the method '{method.name}' cannot keep promises about people (privacy.unit) or weights, or joint ones"
     if need == "rows":
-        why = "it adds up counts of rows, and people who have rows in two classes cannot be added up"
+        why = "it searches by counts of rows, and cannot merge classes that miss a promise"
     elif task.policy.rows > MAX_SEPARATE_RECORDS:
         why = f"it treats up to {MAX_SEPARATE_RECORDS:,} records one by one, and here are {task.policy.rows:,}"
     elif privacy.household is not None:
         why = "with privacy.household, merging their classes would empty what other members show"
     else:
         return
-    if privacy.unit is not None:  # without people together, which has no unit here
+    if privacy.unit is not None and privacy.household is None:  # without people together, which has no unit here
         fix += ', or set method.people = "together"'
     yield Problem(f"{what}: {why}", fix)
 

@@ -93,7 +93,9 @@ def separate_events(engine: Engine, frame: Any, policy: BoundPolicy) -> BoundPol
             people = plural(differing, "person has", "people have")
             what = f"columns.{column.name}.of is person, but {people} several values"
             problems.append(Problem(what, 'correct them, or set of = "event"'))
-        columns.append(replace(column, event=bool(differing) or column.request.of == "event"))
+        event = bool(differing) or column.request.of == "event"
+        average = "mode" if event and column.suppressed else column.average  # the method leaves events as they are
+        columns.append(replace(column, event=event, average=column.request.average or average))
     if problems:
         raise DataError(problems)
     result = replace(policy, columns=tuple(columns))
