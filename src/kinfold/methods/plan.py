@@ -207,7 +207,8 @@ def _check_people(need: Need, method: Declaration, task: Task) -> Iterator[Probl
     """Yield why a method that generalizes cannot count households or people, and what can."""
     privacy, fix = task.policy.request.privacy, _suggest_method()
     if privacy.household_k is not None:
-        yield Problem(f"the method '{method.name}' cannot count households (privacy.household_k)", fix)
+        what = f"the method '{method.name}' cannot count households (privacy.household_k)"
+        yield Problem(f"{what}: it counts rows of distinct values", fix)
     weighted = privacy.weighted or privacy.individual_risk is not None
     if privacy.unit is None and not privacy.joint and not weighted and task.scope_models is None:
         return
