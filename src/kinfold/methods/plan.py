@@ -55,13 +55,12 @@ def plan(task: Task) -> Plan:
     from kinfold.methods.microaggregation import microaggregate
 
     if isinstance(task.table, Table) and task.method.people is not None:
-        from kinfold.methods.people import expand_plan, reduce_to_people
+        from kinfold.methods.people import plan_people
 
         if task.earlier is not None:
             what = "the classes of earlier releases are of rows, and method.people forms classes of people"
             raise PolicyError(what, fix="leave out the earlier releases, or method.people")
-        people = reduce_to_people(task, task.table)
-        return expand_plan(task, task.table, people, plan(people))
+        return plan_people(task, task.table, plan)
     method, reason = choose_method(task)
     if task.earlier is not None:
         _require_classes_of_records(task, method)
