@@ -270,10 +270,12 @@ def summarize_disclosure(tables: Sequence[ReleasedPeople], k: int) -> JointDiscl
     sizes, counts = np.unique(candidates, return_counts=True)
     values = {}
     for name in releases[0].values:
-        shown = list_candidate_values(linked, name)
+        possible = list_candidate_values(linked, name)
         held_by = {person: held for person, held in list_value_sets(releases, name).items() if len(held) > 1}
         sets = [*held_by.values()]
-        remaining = [len(frozenset.intersection(*held, shown.get(person, held[0]))) for person, held in held_by.items()]
+        remaining = [
+            len(frozenset.intersection(*held, possible.get(person, held[0]))) for person, held in held_by.items()
+        ]
         values[name] = {
             "smallest": min(remaining, default=None),
             "one_left": sum(count <= 1 for count in remaining),
