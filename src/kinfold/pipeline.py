@@ -44,7 +44,7 @@ from kinfold.policy.rule_checks import count_violations, describe_rule_counts
 from kinfold.policy.schema import add_policy_keywords, build_policy, collect_policy_values
 from kinfold.policy.surrogates import add_surrogates
 from kinfold.policy.table import Table
-from kinfold.policy.terms import build_release_terms, build_terms
+from kinfold.policy.terms import build_release_terms, build_terms, describe_weights
 from kinfold.progress import Progress, StageProgress, cancellable, nested_progress, no_stage_progress
 from kinfold.release.certificate import Certificate, read_policy_values
 from kinfold.release.findings import add_perturbation, add_removed_findings
@@ -195,9 +195,10 @@ def _build_task(
 
 
 def _plan(task: Task, table: Table, prepared: PreparedTable) -> Plan:
-    """Run the method and return its plan, with the notes on prepared values and time zones first."""
+    """Run the method and return its plan, with the notes on prepared values, time zones and weights first."""
     zones = describe_time_zones(table.policy.with_role(Role.QUASI))
-    return release_weights(table, plan(task)).prepend_notes((*prepared.notes, *zones), (*prepared.public_notes, *zones))
+    notes = (*zones, *describe_weights(table.policy, table.weights))
+    return release_weights(table, plan(task)).prepend_notes((*prepared.notes, *notes), (*prepared.public_notes, *notes))
 
 
 def _measure(tables: TablePair, table: Table, prepared: PreparedTable, verdict: Verdict, planned: Plan) -> Measures:

@@ -263,14 +263,13 @@ class ColumnPolicy(Section):
 
     @property
     def removed(self) -> bool:
-        """Whether the column is not released; sampling weights are released only rounded or as means of classes."""
-        exact = self.role is Role.WEIGHT and self.round_to is None and not self.regrouped
-        return self.role in (Role.IDENTIFIER, Role.REMOVE) or exact
+        """Whether the column is not released; sampling weights are released only by class."""
+        return self.role in (Role.IDENTIFIER, Role.REMOVE) or (self.role is Role.WEIGHT and not self.regrouped)
 
     @property
     def regrouped(self) -> bool:
         """Whether sampling weights are released as the same weight for all records of a class."""
-        return self.role is Role.WEIGHT and (self.average is not None or bool(self.calibrate))
+        return self.role is Role.WEIGHT and bool(self.average or self.calibrate or self.round_to)
 
 
 class Output(Section):

@@ -22,7 +22,12 @@ from numpy.typing import NDArray
 from pyarrow import parquet
 
 from kinfold.errors import DataError, PolicyError, Problem, VerifyError
-from kinfold.measures.formulas.several_releases import PeopleInClasses, count_candidates, list_value_sets
+from kinfold.measures.formulas.several_releases import (
+    PeopleInClasses,
+    find_candidates,
+    list_candidate_values,
+    list_value_sets,
+)
 from kinfold.methods.task import EarlierClasses
 from kinfold.models.verdict import JointDisclosure
 from kinfold.policy.model import Policy
@@ -59,11 +64,12 @@ class ReleasedPeople:
     person: NDArray[Any]  # hashes, or surrogates
     label: NDArray[np.int64]
     values: Mapping[str, NDArray[Any]]  # text, normalized: 1 and 1.0 are equal
+    keyed: bool = False  # whether its surrogates are the same in every release with its secret
 
     def take(self, rows: NDArray[Any]) -> ReleasedPeople:
         """Return some of the rows."""
         values = {name: texts[rows] for name, texts in self.values.items()}
-        return ReleasedPeople(self.name, self.checksum, self.person[rows], self.label[rows], values)
+        return replace(self, person=self.person[rows], label=self.label[rows], values=values)
 
 
 def hash_people(texts: Sequence[str]) -> list[str]:
@@ -96,7 +102,7 @@ def list_people(release: Release) -> ReleasedPeople | None:
     names = [column.name for column in release.terms.confidential]
     everyone = collect_people(release.engine, release.original, release.prepared.frame, unit, names)
     people = everyone.take(release.recoding.kept)
-    people = replace(people, label=release.labels)
+    people = replace(people, label=release.labels, keyed=release.policy.request.output.surrogate_secret is not None)
     return people.take(people.person != "")
 
 
@@ -146,8 +152,12 @@ def read_people(folder: Path) -> ReleasedPeople | None:
         values = {name.removeprefix(VALUE_PREFIX): _normalize(table.column(name).to_pylist()) for name in names}
     except (OSError, ValueError, KeyError):
         raise DataError(f"'{file}' cannot be read", fix="make the earlier release again") from None
-    checksum = read_certificate(find_public_folder(folder)).content["release"]["sha256"]
-    return ReleasedPeople(folder.name, checksum, person, label.astype(np.int64), values)
+    entry = read_certificate(find_public_folder(folder)).content["release"]
+    return ReleasedPeople(folder.name, entry["sha256"], person, label.astype(np.int64), values, _is_keyed(entry))
+
+
+def _is_keyed(entry: Mapping[str, Any]) -> bool:
+    return (entry.get("people") or {}).get("surrogate") == "keyed"
 
 
 def _require_people(table: pa.Table) -> pa.Table:
@@ -168,7 +178,7 @@ def read_surrogates(folder: Path) -> ReleasedPeople | None:
     public = find_public_folder(folder)
     certificate = read_certificate(public)
     entry, terms = certificate.content["release"], read_terms(certificate)
-    if (entry.get("people") or {}).get("surrogate") != "keyed" or terms.unit is None:
+    if not _is_keyed(entry) or terms.unit is None:
         return None
     names = [column.name for column in terms.confidential]
     with DuckDB() as engine:
@@ -176,7 +186,7 @@ def read_surrogates(folder: Path) -> ReleasedPeople | None:
         people = collect_people(engine, frame, frame, terms.unit, names)
         label = number_rows(engine, frame, terms.quasi).astype(np.int64)
     known = people.person != ""
-    return replace(people, name=folder.name, checksum=entry["sha256"], label=label).take(known)
+    return replace(people, name=folder.name, checksum=entry["sha256"], label=label, keyed=True).take(known)
 
 
 def _normalize(texts: Sequence[str | None]) -> NDArray[Any]:
@@ -255,12 +265,17 @@ def compare_releases(new: Path, earlier: Sequence[Path]) -> JointDisclosure:
 def summarize_disclosure(tables: Sequence[ReleasedPeople], k: int) -> JointDisclosure:
     """Return what releases disclose together; the first one is the new release."""
     releases = number_releases(tables)
-    candidates = np.array([*count_candidates(releases).values()], np.int64)
+    linked = [release for release, table in zip(releases, tables, strict=True) if table.keyed]
+    candidates = np.array([len(each) for each in find_candidates(releases).values()], np.int64)
     sizes, counts = np.unique(candidates, return_counts=True)
     values = {}
     for name in releases[0].values:
-        sets = [held for held in list_value_sets(releases, name).values() if len(held) > 1]
-        remaining = [len(frozenset.intersection(*held)) for held in sets]
+        possible = list_candidate_values(linked, name)
+        held_by = {person: held for person, held in list_value_sets(releases, name).items() if len(held) > 1}
+        sets = [*held_by.values()]
+        remaining = [
+            len(frozenset.intersection(*held, possible.get(person, held[0]))) for person, held in held_by.items()
+        ]
         values[name] = {
             "smallest": min(remaining, default=None),
             "one_left": sum(count <= 1 for count in remaining),
@@ -268,7 +283,8 @@ def summarize_disclosure(tables: Sequence[ReleasedPeople], k: int) -> JointDiscl
         }
     small = {int(size): int(count) for size, count in zip(sizes, counts, strict=True) if size < k}
     least = int(candidates.min()) if len(candidates) else None
-    return JointDisclosure(tuple(table.name for table in tables[1:]), len(candidates), k, least, small, values)
+    names = tuple(table.name for table in tables[1:])
+    return JointDisclosure(names, len(candidates), k, least, small, values, linked=len(linked) > 1)
 
 
 def estimate_disclosure(new: Path, other: Path, k: int) -> JointDisclosure:

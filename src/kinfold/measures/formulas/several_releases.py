@@ -4,7 +4,8 @@ The attacker knows the quasi-identifiers of a person, and in which of the releas
 
     candidates   the people who are in every class, of every release, that the person is in. k-anonymity of each
                  release sets no lower bound on their number
-    values       what the confidential value of the person can be: the class of the person holds it in every release
+    values       what the confidential value of the person can be: the class of the person holds it in every release.
+                 If keys link the rows of the releases, one of the candidates holds it
     m-invariance each class has at least m records, all with different values; the class of a person has the same set
                  of values in every release (Xiao & Tao, SIGMOD 2007). Then m values remain, whatever is combined
 
@@ -52,13 +53,13 @@ class Invariance:
     smallest_intersection: int
 
 
-def count_candidates(releases: Sequence[PeopleInClasses]) -> dict[int, int]:
-    """Return for each person in several of the releases how many people are in all of the person's classes.
+def find_candidates(releases: Sequence[PeopleInClasses]) -> dict[int, frozenset[int]]:
+    """Return for each person in several of the releases the people who are in all of the person's classes.
 
     >>> march = PeopleInClasses(np.array([1, 2, 3, 4]), np.array([0, 0, 1, 1]))
     >>> april = PeopleInClasses(np.array([1, 2, 3, 5]), np.array([0, 1, 1, 0]))
-    >>> count_candidates([march, april])
-    {1: 1, 2: 1, 3: 1}
+    >>> {person: [*others] for person, others in find_candidates([march, april]).items()}
+    {1: [1], 2: [2], 3: [3]}
     """
     members: dict[tuple[int, int], set[int]] = {}
     places: dict[int, list[tuple[int, int]]] = {}
@@ -66,15 +67,33 @@ def count_candidates(releases: Sequence[PeopleInClasses]) -> dict[int, int]:
         for person, label in release.list_places():
             members.setdefault((number, label), set()).add(person)
             places.setdefault(person, []).append((number, label))
-    sizes: dict[tuple[tuple[int, int], ...], int] = {}
-    counts = {}
+    shared: dict[tuple[tuple[int, int], ...], frozenset[int]] = {}
+    candidates = {}
     for person, classes in sorted(places.items()):
         if classes[0][0] != classes[-1][0]:  # in several releases
             key = tuple(classes)
-            if key not in sizes:
-                sizes[key] = len(set.intersection(*map(members.__getitem__, key)))
-            counts[person] = sizes[key]
-    return counts
+            if key not in shared:
+                shared[key] = frozenset.intersection(*(frozenset(members[place]) for place in key))
+            candidates[person] = shared[key]
+    return candidates
+
+
+def list_candidate_values(releases: Sequence[PeopleInClasses], name: str) -> dict[int, ValueSet]:
+    """Return for each person in several releases the values of their candidates.
+
+    That is what a reader concludes who can tell which rows of the releases are of one person.
+
+    >>> march = PeopleInClasses(np.array([1, 2]), np.array([0, 0]), {"ill": np.array([7, 8])})
+    >>> list_candidate_values([march, PeopleInClasses(np.array([1]), np.array([0]), {"ill": np.array([7])})], "ill")
+    {1: frozenset({7})}
+    """
+    held: dict[int, set[int]] = {}
+    for release in releases:
+        for person, value in zip(release.person.tolist(), release.values[name].tolist(), strict=True):
+            held.setdefault(person, set()).add(value)
+    candidates = find_candidates(releases)
+    values = {each: frozenset[int]().union(*map(held.__getitem__, each)) for each in {*candidates.values()}}
+    return {person: values[each] for person, each in candidates.items()}
 
 
 def list_value_sets(releases: Sequence[PeopleInClasses], name: str) -> dict[int, list[ValueSet]]:
@@ -107,7 +126,7 @@ def check_invariance(releases: Sequence[PeopleInClasses], name: str, m: int) -> 
     distinct = [[len(held) for held in release.list_value_sets(name)] for release in releases]
     people = list_value_sets(releases, name).values()
     reason = ""
-    if any((each < m).any() for each in sizes):
+    if any(((each > 0) & (each < m)).any() for each in sizes):
         reason = "a class has fewer than m records"
     elif any((each > held).any() for each, held in zip(sizes, distinct, strict=True)):
         reason = "a class holds a value twice"
