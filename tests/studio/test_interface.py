@@ -349,12 +349,15 @@ def test_the_effect_of_each_level_is_that_of_the_labels_in_the_table(made: Studi
     roles = {f"columns.{name}.role": "quasi-identifier" for name in ("age", "sex")}
     visitor.post("/api/decision", {"set": roles})
     visitor.post("/api/hierarchy?column=age", {"spec": {"intervals": [10, 20]}}, method="PUT")
-    shares = visitor.get("/api/hierarchy/effect", column="age")["unique"]
-    expected = []
+    shares = visitor.get("/api/hierarchy/effect", column="age")
+    together, alone = [], []
     for width in (1, 10, 20, None):
-        groups = Counter((None if age == "" else age // width if width else 0, sex) for age, sex in rows)
-        expected.append(sum(1 for size in groups.values() if size == 1) / len(rows))
-    assert shares == pytest.approx(expected)
+        labels = [None if age == "" else age // width if width else 0 for age, _ in rows]
+        for shares_found, values in ((together, zip(labels, (sex for _, sex in rows), strict=True)), (alone, labels)):
+            counted = Counter(values)
+            shares_found.append(sum(1 for size in counted.values() if size == 1) / len(rows))
+    assert shares["unique"] == pytest.approx(together)
+    assert shares["alone"] == pytest.approx(alone)
     assert len(visitor.get("/api/hierarchy/effect", column="sex")["unique"]) == 2
 
 

@@ -17,20 +17,27 @@ export function openTable(session) {
   if (session.state === "choosing") return choosing(session);
   return [
     session.state === "failed" ? failed(session.source) : welcome(),
-    section("file", "A file", FORMATS, dropZone(session)),
-    section(
-      "demo",
-      "The demo",
-      "A thousand synthetic patients, with a policy.",
+    h(
+      "div",
+      { class: "halves even sources" },
+      section("file", "A file", FORMATS, dropZone(session)),
       h(
         "div",
-        { class: "buttons" },
-        button("Start with the demo", openDemo, { main: true }),
-        button("Take the tour of five steps", async () => (await openDemo()) && startTour()),
+        {},
+        section("demo", "The demo", "A thousand synthetic patients, with a policy.", demo()),
+        section("database", "A database", "A table or a query, read once. The password is not saved.", database()),
       ),
     ),
-    section("database", "A database", "A table or a query, read once. The password is not saved.", database()),
   ];
+}
+
+function demo() {
+  return h(
+    "div",
+    { class: "buttons" },
+    button("Start with the demo", openDemo, { main: true }),
+    button("Take the tour of five steps", async () => (await openDemo()) && startTour()),
+  );
 }
 
 function openDemo() {
