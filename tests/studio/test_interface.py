@@ -11,6 +11,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 import pytest
 
 from kinfold.demo import read_demo_policy
@@ -279,6 +280,21 @@ def test_a_file_that_is_no_table_is_told(made: Studio) -> None:
     assert visitor.ask("POST", "/api/runs").status == 409
     assert visitor.ask("GET", "/api/rows").status == 409
     assert visitor.opened("fine.csv", b"a,b\n1,2\n3,4\n")["source"]["rows"] == 2
+
+
+def test_a_sheet_of_a_workbook_is_chosen(made: Studio, tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    for title in ("people", "key"):
+        sheet = book.create_sheet(title)
+        for row in [("age", "sex"), *((20 + n % 9, "fm"[n % 2]) for n in range(30))]:
+            sheet.append(row)
+    book.save(tmp_path / "two.xlsx")
+    visitor = Visitor.let_in(made)
+    visitor.upload("two.xlsx", (tmp_path / "two.xlsx").read_bytes())
+    state = wait_for(lambda: _failed(visitor), "the failure")
+    assert state["source"]["problems"][0]["choices"] == ["people", "key"]
+    visitor.post("/api/source/options", {"sheet": "people"})
+    assert [each["name"] for each in visitor.ready()["columns"]] == ["age", "sex"]
 
 
 @pytest.mark.slow
