@@ -189,7 +189,7 @@ def test_a_file_is_dropped_and_its_hierarchy_goes_out_and_in(browser: Browser, s
         bare = tmp_path / "bare.csv"
         bare.write_text("41;f\n52;m\n" * 30, "utf-8")
         tab.locator("#file").set_input_files(bare)
-        expect(tab.get_by_role("alert")).to_contain_text("bare.csv could not be opened")
+        expect(tab.get_by_role("alert")).to_contain_text("source.header")
         tab.get_by_label("Header is line").fill("0")
         tab.get_by_label("Header is line").press("Tab")
         journey.ready(tab)

@@ -287,7 +287,8 @@ def count_unique_by_level(
     tally = engine.tally(frame, [name, *quasi], {})
     own = np.array([label_row[key] for key in tally.keys[name]], np.int64)
     _, others = np.unique(encode_columns(tally.keys, quasi or [name]) * bool(quasi), axis=0, return_inverse=True)
-    together, alone = [], []
+    together: list[float] = []
+    alone: list[float] = []
     for level in range(hierarchy.height + 1):
         labels = np.where(own < 0, -1, hierarchy.paths[own, level]) + 1
         _, groups = np.unique(others.ravel() * (labels.max() + 1) + labels, return_inverse=True)
