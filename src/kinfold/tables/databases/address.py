@@ -120,7 +120,7 @@ def locate(source: str | Path | DatabaseAddress, form: str | None, engine: str) 
     if source.exists():
         if form in (*CONTENT_FORMATS, "parquet"):
             return source  # its ending says the format
-        return SparkPlace(SPARK, source.name, source.absolute().as_uri(), format=form)
+        return SparkPlace(SPARK, source.name, f"file://{source.absolute()}", format=form)
     if CATALOGUE_NAME.fullmatch(str(source)):
         return SparkPlace(SPARK, str(source), str(source), kind="table", format=form)
     raise DataError(f"no such file, and no name of a table: '{source}'", fix="write catalogue.schema.table")
