@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.models import Finding
+from kinfold.progress import SearchMarks
 from kinfold.tables.schema import MAX_EXACT_INTEGER
 
 
@@ -80,6 +81,7 @@ class Facts:
     cautions: tuple[str, ...] = ()  # warnings that need the original
     numbers: Mapping[str, Any] = field(default_factory=dict)  # statistics of numeric columns before and after
     correlations: Mapping[str, Any] = field(default_factory=dict)  # of these columns before and after
+    curve: SearchMarks = ()  # how a search lowered the loss
     worst_records: Sequence[Mapping[str, Any]] = ()  # original records that are easiest to single out, by SUDA2
     review: Mapping[str, Any] = field(default_factory=dict)  # questions, answers and differences, as in the audit
     internal: bool = True
@@ -92,7 +94,7 @@ class Facts:
         released = [column for column in self.columns if column.released is not None]
         columns = tuple(replace(column, original=None, lost=None, changed=None) for column in released)
         empty: dict[str, Any] = {key: {} for key in ("measures", "numbers", "correlations", "review")}
-        empty |= {"notes": (), "cautions": (), "worst_records": ()}
+        empty |= {"notes": (), "cautions": (), "worst_records": (), "curve": ()}
         return replace(self, records=None, columns=columns, **empty, internal=False)
 
 
