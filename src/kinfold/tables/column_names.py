@@ -282,8 +282,12 @@ def mentions(name: str, words: str) -> bool:
 ACCENTS = dict.fromkeys(range(768, 880))
 
 
+SIGNS = {ord(sign): f" {word} " for sign, word in {"\u20ac": "eur", "$": "usd", "\u00a3": "gbp", "%": "pct"}.items()}
+
+
 def _normalize_name(name: str) -> str:
     split = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z]{6})(?=ID$)", "_", name)  # PatientId, PATIENTID; not COVID
+    split = split.translate(SIGNS)
     plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKD", split).translate(ACCENTS)).casefold()
     return re.sub(r"[\W\d_]+", "_", plain)
 
