@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import kinfold
 from kinfold import DataError, PolicyError, risk
 from kinfold.measures.formulas import special_uniques
+from kinfold.measures.formulas.attribute_disclosure import interval_by_deviation
 from reference.parity import cases, generalized_adult, table
 from reference.suda_plain import minimal_sample_uniques
 
@@ -409,7 +410,14 @@ BAD = {
     "no weights": (DataError, "missing", lambda: risk.log_linear(PEOPLE, "age", [None, 1, 1, 1])),
     "interval below 0": (PolicyError, "k is below 0", lambda: risk.interval([[1.0]], [[1.0]], -1)),
     "interval of pairs": (DataError, "shape", lambda: risk.interval([[1.0]], [[1.0], [2.0]])),
+    "interval of one": (DataError, "fewer than two", lambda: risk.interval([[1.0]], [[1.0]])),
+    "interval of text": (DataError, "not numbers", lambda: risk.interval([["x"]], [["y"]])),
     "size 0": (PolicyError, "size is 0", lambda: risk.combinations(PEOPLE, "age", 0)),
+    "size 1.5": (PolicyError, "size is 1.5", lambda: risk.combinations(PEOPLE, "age", 1.5)),
+    "dis of text": (PolicyError, "dis", lambda: risk.suda2(PEOPLE, "age", "few")),
+    "k 2.5": (PolicyError, "counts", lambda: risk.k_map_size(5, 30, 2.5, 0.1)),
+    "no weights at all": (PolicyError, "no sampling weights", lambda: risk.log_linear(PEOPLE, "age", None)),
+    "no households": (DataError, "no record", lambda: risk.household([], [])),
 }
 
 
@@ -420,8 +428,18 @@ def test_bad_input_is_refused(bad):
         call()
 
 
+def test_interval_with_numbers_of_records_is_that_of_repeated_rows():
+    chance = np.random.default_rng(0)
+    x, weight = chance.normal(size=(40, 2)), chance.integers(1, 4, 40)
+    y = np.where(chance.random((40, 2)) < 0.1, np.nan, x + chance.normal(0, 0.1, (40, 2)))
+    repeated = interval_by_deviation(np.repeat(x, weight, axis=0), np.repeat(y, weight, axis=0), 0.1)
+    assert 0 < interval_by_deviation(x, y, 0.1, weight) == pytest.approx(repeated, abs=1e-12)
+
+
 def test_one_record_and_constant_columns():
     one = {"a": ["x"], "b": [None], "c": [1]}
+    with pytest.warns(UserWarning, match="every record is unique"):
+        assert risk.population_uniques(one, "a", 100, "pitman") is None
     assert risk.individual(one, ["a", "b"]).tolist() == [1.0]
     assert risk.individual(one, ["a", "b"], [1]).tolist() == [1.0]
     found = risk.likeness(one, "a", "c")

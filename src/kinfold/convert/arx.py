@@ -104,6 +104,29 @@ def parse_criterion(text: str) -> Criterion | None:
     return None
 
 
+NUMBER = r"([0-9.E-]+)"
+POPULATION = (  # of ARX's sentences about a population: the key that says the same
+    (r"\(([0-9]+)\)-map", 'table = "PEOPLE.csv", k = {}'),
+    (r"\(([0-9]+)\)-map estimated as .*", "size = PEOPLE, k = {}, alpha = RISK"),
+    (rf"\({NUMBER}, ?{NUMBER}\)-presence", 'table = "PEOPLE.csv", presence = [{}, {}]'),
+    (rf"\({NUMBER}\)-population-uniqueness \(([a-z]+)\)", 'size = PEOPLE, uniques = {}, estimator = "{}"'),
+)
+
+
+def explain_omission(text: str) -> str:
+    """Return a note on a sentence of ARX that no key is made of.
+
+    >>> explain_omission("(5)-map")
+    'left out, because a project keeps its population in serialized form only: (5)-map; add to [privacy]: \
+population = { table = "PEOPLE.csv", k = 5 }'
+    """
+    for pattern, key in POPULATION:
+        if match := re.fullmatch(pattern, text):
+            what = f"left out, because a project keeps its population in serialized form only: {text}"
+            return f"{what}; add to [privacy]: population = {{ {key.format(*match.groups())} }}"
+    return f"left out, because kinfold has no such model: {text}"
+
+
 def _is_valid(criterion: Criterion) -> bool:
     """Whether a policy can promise it: k from 2, l from 1, t and a risk above 0 and at most 1, others above 0."""
     if criterion.letter in ("t", "average_risk"):

@@ -2,7 +2,7 @@
 
     risk.journalist, risk.individual    {max, mean}; also `risk.journalist_max` and `risk.marketer`
     risk.tau1, risk.tau2                see `singling_out`: with sampling weights
-    risk.uniques                        {sample, zayatz, pitman}: with a population or sampling weights
+    risk.uniques                        {sample, dankar, zayatz, pitman, snb}: with a population or sampling weights
     risk.above_threshold                {threshold, prosecutor, journalist or individual}: shares of the records
     risk.household_max                  with privacy.household: see `formulas.attackers`
     risk.linkage_subsets                [{columns, linkage, bound}], bound = 1/k
@@ -36,10 +36,11 @@ from kinfold.measures.formulas.attackers import (
     prosecutor_risk,
     share_above,
 )
-from kinfold.measures.formulas.uniques import pitman_uniques, sample_uniques, zayatz_uniques
+from kinfold.measures.formulas.uniques import sample_uniques
 from kinfold.measures.measure_table import MeasureTable, compute_once, evaluate
 from kinfold.measures.options import FORMULA, MeasureOptions
 from kinfold.measures.pairing import Pair, PairedColumn, PairSource, TablePair
+from kinfold.measures.population_uniques import ESTIMATORS
 from kinfold.measures.release_warnings import NEEDS_ALL_RECORDS
 from kinfold.measures.risk import link_subsets, link_untouched
 from kinfold.measures.singling_out import write_log_linear
@@ -315,7 +316,7 @@ def write_original_log_linear(table: MeasureTable, tables: TablePair, quasi: Seq
 def _estimate_uniques(classes: Ints, people: int) -> dict[str, float | None]:
     sizes = np.bincount(classes)
     uniques: dict[str, float | None] = {"sample": sample_uniques(sizes)}
-    for name, formula in (("zayatz", zayatz_uniques), ("pitman", pitman_uniques)):
+    for name, formula in ESTIMATORS.items():
         try:
             uniques[name] = evaluate(partial(formula, sizes, people))
         except NotApplicable:

@@ -112,7 +112,8 @@ def add_perturbation(
     engine = table.engine
     kept = label_rows(engine, prepared.frame, planned.recoding).kept
     figures, linked, notes = measure_perturbation(engine, prepared, table.policy, released, kept)
-    notes += [PEOPLE_NOTE] if table.policy.request.privacy.unit is not None else []
+    by_record = any(c.perturbed is not None and c.perturbed.places is None for c in table.policy.columns)
+    notes += [PEOPLE_NOTE] if by_record and table.policy.request.privacy.unit is not None else []
     measures = measures.with_measure("loss", "perturbed", figures)
     measures = measures.with_measure("risk", "perturbed_linkage", linked, *notes)
     return measures.with_warnings([_describe_finding(each) for each in _find_broken_promises(table, prepared, planned)])

@@ -120,10 +120,13 @@ def interval_credit(
     return np.asarray(np.mean(shares, axis=0), np.float64)
 
 
-def interval_by_deviation(original: ArrayLike, released: ArrayLike, k: float = 0.05) -> float:
+def interval_by_deviation(
+    original: ArrayLike, released: ArrayLike, k: float = 0.05, weight: ArrayLike | None = None
+) -> float:
     """Return the share of records with every number within k deviations of its released one, 0 to 1: less is better.
 
-    The deviation is that of the released column, with n - 1. A number missing from either table is outside.
+    The deviation is that of the released column, with n - 1. A number missing from either table is outside. `weight` is
+    the number of records of each row, 1 by default.
 
     >>> interval_by_deviation([1.0, 2.0, 9.0, 10.0], [1.5, 1.5, 9.0, 10.0])
     0.5
@@ -131,11 +134,14 @@ def interval_by_deviation(original: ArrayLike, released: ArrayLike, k: float = 0
     x, y = pair_arrays(original, released)
     if not k >= 0:
         raise PolicyError("k is below 0", fix="give the width of the interval in deviations, such as 0.05")
-    known = y[~np.isnan(y).any(axis=1)]
-    if len(known) < 2:
+    records = np.ones(len(y)) if weight is None else np.asarray(weight, np.float64)
+    there = ~np.isnan(y).any(axis=1)
+    known, number = y[there], records[there]
+    if number.sum() < 2:
         raise NotApplicable("there are fewer than two released records")
-    inside = np.abs(x - y) <= k * known.std(axis=0, ddof=1)  # a comparison with NaN is false
-    return float(inside.all(axis=1).mean())
+    squares = number @ (known - np.average(known, axis=0, weights=number)) ** 2
+    inside = np.abs(x - y) <= k * np.sqrt(squares / (number.sum() - 1))  # a comparison with NaN is false
+    return float(np.average(inside.all(axis=1), weights=records))
 
 
 class _ReleasedRanks(NamedTuple):

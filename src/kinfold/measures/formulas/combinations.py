@@ -51,7 +51,7 @@ def measure_combinations(keys: ArrayLike, size: int, values: ArrayLike | None = 
     (1, 4, 1.0)
     """
     codes = check_codes(keys)
-    if size < 1:
+    if not isinstance(size, int | np.integer) or size < 1:
         raise PolicyError(f"size is {size}", fix="give the number of values that an attacker knows, from 1 up")
     if not codes.size:
         raise NotApplicable("there is no record")

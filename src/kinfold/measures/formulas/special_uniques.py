@@ -67,7 +67,7 @@ def score_special_uniques(keys: ArrayLike, names: Sequence[str], dis: float = 0.
     ([2, 4, 2], {'a': 50.0, 'b': 37.5, 'c': 37.5})
     """
     codes = check_codes(keys)
-    if not 0 < dis < 1:
+    if not isinstance(dis, int | float | np.number) or not 0 < dis < 1:
         raise PolicyError(
             "dis is not between 0 and 1", fix="give the share of a sample that is taken away, such as 0.1"
         )

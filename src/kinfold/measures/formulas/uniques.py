@@ -86,10 +86,10 @@ def pitman_uniques(sizes: ArrayLike, population: int) -> float:
     5.5
     """
     classes = _check_sample(sizes, population)
-    if len(classes) == 1:
-        return 0.0  # the limit for theta + alpha to 0
     if classes.max() == 1:
         raise NotApplicable("every record is unique: the likelihood has no maximum")
+    if len(classes) == 1:
+        return 0.0  # the limit for theta + alpha to 0
     theta, alpha = pitman_fit(classes)
     log_share = math.lgamma(theta + 1) + math.lgamma(theta + alpha + population - 1)
     log_share = log_share - math.lgamma(theta + alpha) - math.lgamma(theta + population)

@@ -38,6 +38,7 @@ export const HINTS = {
   average_risk: "The largest average risk of a record: classes over records.",
   risk_share: "At most the first share of the records has a risk above the second number.",
   combinations: "k holds for every combination of so many quasi-identifiers, instead of all together.",
+  population: "Enough records that so many of all people share their values (k-map), up to a risk of a wrong estimate.",
   individual_risk: "The largest chance that a record is found in the population; needs a column of weights.",
   weighted: "The levels also hold with each record counted by its weight; needs a column of weights.",
   p: "Each class has at least this many values of each confidential column.",
