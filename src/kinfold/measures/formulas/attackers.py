@@ -29,9 +29,10 @@ SIGMOD 2007 (presence).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from kinfold.errors import DataError
 from kinfold.measures.formulas.arrays import (
@@ -44,12 +45,6 @@ from kinfold.measures.formulas.arrays import (
     count_class_sizes,
     group_rows,
 )
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from numpy.typing import ArrayLike, NDArray
-
 
 MIN_SERIES_CLASS = 48  # from this class size up, SERIES_TERMS terms suffice for any p
 SERIES_TERMS = 64  # at f = 48 and p near 0, the slowest case, the last term is 1e-32 of the first

@@ -29,18 +29,15 @@ sort for all columns, then one pass for each.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from kinfold.errors import DataError, PolicyError
 from kinfold.measures.formulas.arrays import Flags, Floats, Ints, NotApplicable, check_codes, check_labels, pair_arrays
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike
 
 
 def inference_gain(classes: ArrayLike, values: ArrayLike, weight: ArrayLike | None = None) -> float:

@@ -23,20 +23,16 @@ single value loses nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from math import prod
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from kinfold.errors import DataError, PolicyError
 from kinfold.measures.formulas.arrays import Floats, Ints, NotApplicable, check_codes, check_sizes, require_pairs
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import ArrayLike
-
 
 EmptyCells: TypeAlias = Literal["one", "skip"]
 

@@ -13,19 +13,16 @@ Sources: Mohammed, Fung, Hung & Lee, KDD 2009 (LKC privacy); Terrovitis, Mamouli
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from kinfold.errors import DataError, PolicyError
 from kinfold.measures.formulas.arrays import Floats, Ints, NamedResult, NotApplicable, check_codes, group_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import ArrayLike
 
 
 @dataclass(frozen=True, eq=False, repr=False)

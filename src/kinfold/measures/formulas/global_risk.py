@@ -24,19 +24,14 @@ general: a unique released record may come from a larger original class. No DR m
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from kinfold.errors import DataError, PolicyError, Problem
 from kinfold.measures.formulas.arrays import Floats, Ints, NotApplicable, check_labels, count_class_sizes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import ArrayLike
-
 
 SUM_TOLERANCE = 1e-9  # relative: weights such as 2/9 do not sum to an integer exactly
 

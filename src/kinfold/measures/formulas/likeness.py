@@ -21,9 +21,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from kinfold.errors import DataError
 from kinfold.measures.formulas.arrays import (
@@ -35,9 +35,6 @@ from kinfold.measures.formulas.arrays import (
     check_labels,
     group_rows,
 )
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
 
 
 @dataclass(frozen=True, eq=False, repr=False)

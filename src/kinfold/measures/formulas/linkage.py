@@ -22,23 +22,20 @@ ties is ours.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kinfold import kernels
 from kinfold.errors import DataError
 from kinfold.measures.formulas.arrays import Flags, Floats, Ints, NotApplicable, group_equal_rows, group_rows
 from kinfold.progress import Progress, no_progress
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-Gaps: TypeAlias = "Sequence[Floats]"  # a table of squared distances for each code
+Gaps: TypeAlias = Sequence[Floats]  # a table of squared distances for each code
 
 MAX_PAIRS_IN_NUMPY = 4_000_000  # faster than loading the kernel
 RECORDS_PER_PROGRESS = 8_192  # between two calls of `progress`

@@ -20,18 +20,14 @@ Sources: Skinner & Shlomo, J. Am. Stat. Assoc. 103, 2008; Skinner & Holmes, J. O
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from kinfold.errors import DataError, PolicyError
 from kinfold.measures.formulas.arrays import Floats, Ints, NamedResult, NotApplicable, check_codes, group_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import ArrayLike
 
 MAX_CELLS = 10_000_000  # of connected columns: 80 MB
 MAX_STEPS = 1000

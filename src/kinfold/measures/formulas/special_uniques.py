@@ -23,19 +23,15 @@ Skinner & Elliot, J. R. Stat. Soc. B 64(4), 2002 (DIS); Elliot, ISTAT/Eurostat 2
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from kinfold import kernels
 from kinfold.errors import PolicyError
 from kinfold.measures.formulas.arrays import Flags, Floats, Ints, NamedResult, NotApplicable, check_codes, group_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import ArrayLike
 
 LOG_WORD = 6  # of the 64 bits of a word
 MAX_WORDS = 2**25  # of marks at a time: 256 MB

@@ -36,16 +36,12 @@ Inform. Decis. Mak. 12:66 (2012).
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from kinfold.errors import DataError
 from kinfold.measures.formulas.arrays import Floats, Ints, NotApplicable, check_sizes
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
 
 MAX_ALPHA = 1.0 - 1e-9  # alpha is below 1
 MAX_LOG_THETA = 50.0  # log of the largest theta in the search: one pair among n uniques has theta of about n²/2
