@@ -10,7 +10,7 @@ import pytest
 
 from command import content, run, text
 from kinfold.comparison import advice
-from kinfold.comparison.coarsening import coarsen
+from kinfold.comparison.advice import coarsen
 from kinfold.pipeline import MISSING_TEXTS, bind_table, open_engine, resolve_source
 from kinfold.policy.model import Policy
 

@@ -35,7 +35,7 @@ from kinfold.measures.formulas.linkage import LinkageRecords, linkage, linkage_c
 from kinfold.measures.formulas.probabilistic_loss import pil
 from kinfold.measures.formulas.utility import propensity_mse
 from kinfold.measures.measure_table import CATALOGUE
-from kinfold.measures.shift import find_moved_shares
+from kinfold.measures.measurement import find_moved_shares
 from pipeline_tables import Case, usable
 from reference import measures_plain as plain
 

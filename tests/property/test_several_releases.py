@@ -15,8 +15,7 @@ from pyarrow import parquet
 
 import kinfold
 from command import run
-from kinfold.measures.formulas.several_releases import PeopleInClasses, check_invariance, count_candidates
-from kinfold.release.several_releases import compare_releases
+from kinfold.release.several_releases import PeopleInClasses, check_invariance, compare_releases, count_candidates
 from ledger import cases
 from reference import parity
 

@@ -1,11 +1,12 @@
 """A table in an engine with its bound policy: distinct tuples and records as arrays, read once, on first use.
 
-Generalization uses the tuples and never reads records.
+Generalization uses the tuples and never reads records. If an engine limits how many records one place holds, what needs
+all of them is refused for larger tables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -13,10 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kinfold.errors import PolicyError, Problem
 from kinfold.models.terms import Terms
 from kinfold.policy.binding import BoundColumn, BoundPolicy
 from kinfold.policy.encoding import Attribute, CategoricalAttribute, encode
-from kinfold.policy.households import Households, number_households
+from kinfold.policy.model import Policy
+from kinfold.policy.people import Households, number_households
 from kinfold.policy.terms import build_scopes, collect_confidential, collect_weights, number_people, number_weights
 from kinfold.tables.engine import Engine
 from kinfold.tables.queries import label_rows
@@ -138,3 +141,40 @@ class Spreads(Mapping[str, Spread]):
 
     def __len__(self) -> int:
         return len(self._columns)
+
+
+GATHERING_FIX = "use engine duckdb; or, if the driver has the memory, raise engine.driver_rows"
+
+
+def require_collectable(engine: Engine, frame: Any, policy: Policy) -> None:
+    """Refuse what needs every record in one place if the table has more than one place may hold."""
+    reasons = [*_find_reasons(policy)] if engine.max_collected_rows is not None else []
+    if reasons:
+        refuse_to_collect(engine, engine.schema(frame).rows, reasons)
+
+
+def refuse_to_collect(engine: Engine, records: int, reasons: Iterable[str]) -> None:
+    """Raise with these reasons if so many records do not fit into one place."""
+    limit = engine.max_collected_rows
+    if limit is not None and records > limit:
+        where = f"the driver of Spark would hold all {records:,} records, and it may collect {limit:,} at a time"
+        raise PolicyError(Problem(f"{reason}: {where}", GATHERING_FIX) for reason in reasons)
+
+
+def _find_reasons(policy: Policy) -> Iterator[str]:
+    """Yield what needs every record, whatever the method."""
+    privacy = policy.privacy
+    if privacy.unit is not None:
+        yield "privacy.unit counts people over the whole table"
+    if privacy.household is not None:
+        yield "privacy.household keeps households together over the whole table"
+    if privacy.joint:
+        yield "privacy.joint keeps promises about combinations of confidential values over the whole table"
+    if policy.rules:
+        yield "edit rules ([[rules]]) are checked in every record"
+    if policy.sampling_weights is not None:
+        yield "sampling weights are added up record by record"
+    if policy.report.measures == "all":
+        yield 'report.measures = "all" compares every record'
+    if perturbed := [f"columns.{name}" for name, column in policy.columns.items() if column.perturb is not None]:
+        yield f"perturb ({', '.join(perturbed)}) changes values in the order of the records"

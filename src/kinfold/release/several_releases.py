@@ -4,17 +4,27 @@
 people (`privacy.unit`). With it the holder compares releases exactly, and a later release keeps the classes of an
 earlier one (`anonymize --after`). It holds a hash of each person's number, which can be reversed by trying numbers.
 
-A recipient has only `public/`. Surrogates that link the releases say who is in which class. Without them every class
-is compared with its nearest class in the other release, by the quasi-identifiers of both: an estimate.
+A recipient has only `public/`. Surrogates that link the releases say who is in which class. Without them every class is
+compared with its nearest class in the other release, by the quasi-identifiers of both: an estimate.
+
+What they disclose: the attacker knows the quasi-identifiers of a person, and in which of the releases the person is.
+
+    candidates   the people who are in every class, of every release, that the person is in. k-anonymity of each
+                 release sets no lower bound on their number
+    values       what the confidential value of the person can be: the class of the person holds it in every release
+    m-invariance each class has at least m records, all with different values; the class of a person has the same set
+                 of values in every release (Xiao & Tao, SIGMOD 2007). Then m values remain, whatever is combined
+
+Cost: O(n s) for n people with s classes each.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +32,6 @@ from numpy.typing import NDArray
 from pyarrow import parquet
 
 from kinfold.errors import DataError, PolicyError, Problem, VerifyError
-from kinfold.measures.formulas.several_releases import PeopleInClasses, count_candidates, list_value_sets
 from kinfold.methods.task import EarlierClasses
 from kinfold.models.verdict import JointDisclosure
 from kinfold.policy.model import Policy
@@ -40,7 +49,102 @@ from kinfold.tables.engine import Engine
 from kinfold.tables.queries import number_rows
 from kinfold.tables.recoding import NO_CLASS
 from kinfold.tables.schema import AS_TEXT, Role, normalize_category
-from kinfold.tables.tally import Spread, Tally, encode_values
+from kinfold.tables.tally import Ints, Spread, Tally, encode_values
+
+ValueSet: TypeAlias = frozenset[int]
+
+
+@dataclass(frozen=True, eq=False)
+class PeopleInClasses:
+    """A release as rows: the person and the class of each row, and the code of each confidential value."""
+
+    person: Ints
+    label: Ints
+    values: Mapping[str, Ints] = field(default_factory=dict)
+
+    def list_places(self) -> list[list[int]]:
+        """Return the distinct pairs of a person and a class."""
+        return np.unique(np.column_stack([self.person, self.label]), axis=0).tolist()  # type: ignore[no-any-return]
+
+    def list_value_sets(self, name: str) -> list[ValueSet]:
+        """Return the set of values of each class."""
+        pairs = np.unique(np.column_stack([self.label, self.values[name]]), axis=0)
+        cuts = np.searchsorted(pairs[:, 0], np.arange(1, int(self.label.max(initial=-1)) + 1))
+        return [frozenset(part[:, 1].tolist()) for part in np.split(pairs, cuts)]
+
+
+@dataclass(frozen=True)
+class Invariance:
+    """Whether releases are m-invariant, why not, and the fewest values that remain for a person."""
+
+    holds: bool
+    reason: str
+    smallest_intersection: int
+
+
+def count_candidates(releases: Sequence[PeopleInClasses]) -> dict[int, int]:
+    """Return for each person in several of the releases how many people are in all of the person's classes.
+
+    >>> march = PeopleInClasses(np.array([1, 2, 3, 4]), np.array([0, 0, 1, 1]))
+    >>> april = PeopleInClasses(np.array([1, 2, 3, 5]), np.array([0, 1, 1, 0]))
+    >>> count_candidates([march, april])
+    {1: 1, 2: 1, 3: 1}
+    """
+    members: dict[tuple[int, int], set[int]] = {}
+    places: dict[int, list[tuple[int, int]]] = {}
+    for number, release in enumerate(releases):
+        for person, label in release.list_places():
+            members.setdefault((number, label), set()).add(person)
+            places.setdefault(person, []).append((number, label))
+    sizes: dict[tuple[tuple[int, int], ...], int] = {}
+    counts = {}
+    for person, classes in sorted(places.items()):
+        if classes[0][0] != classes[-1][0]:  # in several releases
+            key = tuple(classes)
+            if key not in sizes:
+                sizes[key] = len(set.intersection(*map(members.__getitem__, key)))
+            counts[person] = sizes[key]
+    return counts
+
+
+def list_value_sets(releases: Sequence[PeopleInClasses], name: str) -> dict[int, list[ValueSet]]:
+    """Return for each person, for each release that they are in, the values that their class holds.
+
+    A person with several classes in one release may hold the values of any of them.
+
+    >>> march = PeopleInClasses(np.array([1, 2]), np.array([0, 0]), {"ill": np.array([7, 8])})
+    >>> list_value_sets([march], "ill") == {1: [{7, 8}], 2: [{7, 8}]}
+    True
+    """
+    sets: dict[int, list[ValueSet]] = {}
+    for release in releases:
+        classes, held = release.list_value_sets(name), dict[int, ValueSet]()
+        for person, label in release.list_places():
+            held[person] = held[person] | classes[label] if person in held else classes[label]
+        for person, values in held.items():
+            sets.setdefault(person, []).append(values)
+    return sets
+
+
+def check_invariance(releases: Sequence[PeopleInClasses], name: str, m: int) -> Invariance:
+    """Check m-invariance of a confidential column over a sequence of releases.
+
+    >>> march = PeopleInClasses(np.array([1, 2]), np.array([0, 0]), {"ill": np.array([7, 8])})
+    >>> check_invariance([march], "ill", 2)
+    Invariance(holds=True, reason='', smallest_intersection=2)
+    """
+    sizes = [np.bincount(release.label) for release in releases]
+    distinct = [[len(held) for held in release.list_value_sets(name)] for release in releases]
+    people = list_value_sets(releases, name).values()
+    reason = ""
+    if any((each < m).any() for each in sizes):
+        reason = "a class has fewer than m records"
+    elif any((each > held).any() for each, held in zip(sizes, distinct, strict=True)):
+        reason = "a class holds a value twice"
+    elif any(len({*sets}) > 1 for sets in people):
+        reason = "the class of a person has another set of values"
+    return Invariance(not reason, reason, min((len(frozenset.intersection(*sets)) for sets in people), default=0))
+
 
 PEOPLE_FILE = "people.parquet"
 DIGEST_BYTES = 16  # of a person: two of 10^12 people are equal with a probability of 10^-15
