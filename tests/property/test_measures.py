@@ -157,7 +157,7 @@ def test_distances_of_categories_agree(pair, scales):
 def test_contingency_losses_agree(dense, pair, dimension, empty):
     sizes = [4] * pair[0].shape[1]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(categorical, "MAX_DENSE_CELLS", dense)
+        patch.setattr(categorical, "MAX_DENSE_COUNTS", dense)
         found = categorical.contingency_loss(*pair, sizes, dimension, empty)
     loss, cells = plain.contingency(*pair, sizes, dimension, empty)
     assert found == (pytest.approx(loss), cells)

@@ -144,11 +144,13 @@ def _compose(bound: BoundColumn, merged: Mapping[str, str]) -> dict[str, str]:
     return {**merged, **{old: merged.get(new, new) for old, new in first.items()}}
 
 
-SAMPLE_RECORDS = 3_000  # a trial takes about a second
-PART = 3  # of the sample, to see how the loss falls with more records
+TRIAL_RECORDS = 3_000  # a trial takes about a second
+SAMPLE_PART = 3  # of the sample, to see how the loss falls with more records
 MAX_LOST = 0.5  # of the information in a column; a larger loss is a warning
-READINGS = 2  # the source, and the release for the checks
-CHECKS = 1.5  # seconds of a run without reading and method, for each second of a trial: also checks, charts and writing
+SOURCE_READINGS = 2  # the source, and the release for the checks
+CHECKING_FACTOR = (
+    1.5  # seconds of a run without reading and method, for each second of a trial: also checks, charts and writing
+)
 COMPARED_K = (3, 5, 10)
 FIRST_T = 0.2  # tried if the policy has no t
 # On Spark: processor seconds and bytes for each record, measured on local[2] up to a million records (docs/spark.md).
@@ -229,7 +231,7 @@ def advise(source: Any, policy: Policy, progress: Progress = no_progress) -> Adv
             raise PolicyError(problems)
         estimate = estimate_generalization_seconds if method.family == "generalize" else estimate_partition_seconds
         seconds = estimate(method, task)
-        sample = _Sample(engine, original, table, SAMPLE_RECORDS)
+        sample = _Sample(engine, original, table, TRIAL_RECORDS)
         began = time.perf_counter()
         try:
             in_sample = sample.measure(policy)
@@ -245,7 +247,7 @@ def advise(source: Any, policy: Policy, progress: Progress = no_progress) -> Adv
     expected = {name: in_sample[name] * trend[name] for name in in_sample}
     lost = dict(sorted(expected.items(), key=lambda each: -each[1]))
     overall, others = _average(expected, next(iter(lost)))
-    total = seconds + READINGS * read_seconds + CHECKS * trial_seconds * records / sample.rows
+    total = seconds + SOURCE_READINGS * read_seconds + CHECKING_FACTOR * trial_seconds * records / sample.rows
     refined = method.family == "partition" and policy.method.refinement_limits == (None, None)
     cost = (round(seconds, 3), round(total, 3), refined, overall, others, lost, mean_loss([*in_sample.values()]))
     on_spark = policy.engine.name == "spark"
@@ -272,14 +274,14 @@ def _find_trend(sample: _Sample, policy: Policy, lost: Mapping[str, float], reco
     """Return, by column, the expected loss of so many records relative to that of the sample."""
     if sample.rows >= records:
         return dict.fromkeys(lost, 1.0)
-    part = _Sample(sample.engine, sample.original, sample.table, SAMPLE_RECORDS // PART)
+    part = _Sample(sample.engine, sample.original, sample.table, TRIAL_RECORDS // SAMPLE_PART)
     try:
         before = part.measure(policy)
     except KinfoldError:
         return dict.fromkeys(lost, 1.0)
     growth = math.log(records / sample.rows) / math.log(sample.rows / part.rows)
     ratios = {name: lost[name] / before[name] if before[name] else 1.0 for name in lost}
-    return {name: min(1.0, max(ratio, 1 / PART)) ** growth for name, ratio in ratios.items()}
+    return {name: min(1.0, max(ratio, 1 / SAMPLE_PART)) ** growth for name, ratio in ratios.items()}
 
 
 def _draw_places(table: Table, size: int) -> NDArray[np.int64]:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from kinfold.hierarchies import TOP, Hierarchy
 from kinfold.measures.formulas.arrays import Flags, Floats, Ints
-from kinfold.measures.formulas.categorical_loss import MAX_DENSE_CELLS
+from kinfold.measures.formulas.categorical_loss import MAX_DENSE_COUNTS
 from kinfold.measures.pairing import LEFT_OUT, PairedColumn
 from kinfold.policy.encoding import CategoricalAttribute, NumericAttribute, format_value, get_leaves
 from kinfold.tables.points import Scale
@@ -48,7 +48,7 @@ def count_transitions(value: NDArray[Any], column: PairedColumn, records: Ints |
     pairs = value.astype(np.int64) * width
     pairs += place - LEFT_OUT
     size = (int(value.max(initial=0)) + 1) * width
-    if size <= MAX_DENSE_CELLS:
+    if size <= MAX_DENSE_COUNTS:
         counts = np.bincount(pairs, records, size)
         distinct = np.flatnonzero(counts)
         counts = counts[distinct]

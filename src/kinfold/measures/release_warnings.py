@@ -43,14 +43,14 @@ from kinfold.policy.terms import get_reading
 from kinfold.tables.column_names import YEAR_WORDS, Hint, find_hints, mentions
 from kinfold.tables.engine import Engine
 from kinfold.tables.queries import count_new_pairs, count_unique_rows, limit_sample, sample_positions
-from kinfold.tables.relations import SAMPLED_ROWS, Relation, SampledColumn, find_relations
+from kinfold.tables.relations import RELATION_SAMPLE_ROWS, Relation, SampledColumn, find_relations
 from kinfold.tables.schema import Kind, Role, Schema
 
 DOMINANCE_PERCENT = 75.0  # of the total of a class for one record: the (1,75) rule of Hundepool et al. 2012
 P_PERCENT = 10.0  # of the p% rule: usual values are 10 to 15
 MAX_COLUMNS_LISTED = 3  # in separate warnings
 MAX_KEPT_CATEGORIES = 100  # of a column that is released unchanged: with more, most combinations are new by chance
-MAX_COMBINATIONS = 20_000_000  # in one array of 20 MB; columns with more are not checked
+MAX_PAIRED_CATEGORIES = 20_000_000  # in one array of 20 MB; columns with more are not checked
 NEEDS_ALL_RECORDS = "it needs all records of the original at once, and the table is too large for that"
 
 
@@ -195,7 +195,9 @@ def _count_new_pairs_with_kept(
         for name in others
         if all(name in schema and schema[name].distinct <= MAX_KEPT_CATEGORIES for schema in schemas)
     }
-    pairs = [(each.name, name) for each in own for name, codes in few.items() if each.codes * codes <= MAX_COMBINATIONS]
+    pairs = [
+        (each.name, name) for each in own for name, codes in few.items() if each.codes * codes <= MAX_PAIRED_CATEGORIES
+    ]
     counts = count_new_pairs(tables.engine, tables.original, tables.released, pairs) if pairs else []
     return dict(zip(pairs, counts, strict=True))
 
@@ -212,7 +214,7 @@ def _count_outside(column: PairedColumn, weight: Ints | None) -> int:
 
 def _count_new_pairs(one: CategoryCodes, other: CategoryCodes) -> int:
     """Count the released records with two categories that never occur together in the original."""
-    if one.codes * other.codes > MAX_COMBINATIONS:
+    if one.codes * other.codes > MAX_PAIRED_CATEGORIES:
         return 0
     known = np.zeros(one.codes * other.codes, np.bool_)
     known[one.before * other.codes + other.before] = True
@@ -266,7 +268,7 @@ def _find(engine: Engine, frame: Any, policy: BoundPolicy, names: Sequence[str])
     schema = engine.schema(frame)
     if not names:
         return []
-    if schema.rows > (size := limit_sample(engine, SAMPLED_ROWS)):
+    if schema.rows > (size := limit_sample(engine, RELATION_SAMPLE_ROWS)):
         frame = engine.take(frame, sample_positions(schema.rows, size))[0]
     recoded = {column.name for column in policy.with_role(Role.QUASI)}
     return find_relations([*_read_columns(engine, frame, schema, policy, names)], recoded)

@@ -26,7 +26,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from kinfold.measures.formulas.arrays import Floats, Ints, NotApplicable
-from kinfold.measures.formulas.special_uniques import MAX_COLUMNS, SpecialUniques, score_special_uniques
+from kinfold.measures.formulas.special_uniques import MAX_SCORED_COLUMNS, SpecialUniques, score_special_uniques
 from kinfold.measures.formulas.uniques import (
     LogLinearRisk,
     dankar_uniques,
@@ -54,8 +54,8 @@ def score_records(tables: TablePair, frame: Any, quasi: Sequence[str], *, every:
     rows, columns = tables.engine.schema(frame).rows, len(quasi)
     if not quasi or not rows:
         raise NotApplicable("there is no record, or no quasi-identifier")
-    if columns > MAX_COLUMNS:
-        raise NotApplicable(f"more than {MAX_COLUMNS} quasi-identifiers have too many combinations")
+    if columns > MAX_SCORED_COLUMNS:
+        raise NotApplicable(f"more than {MAX_SCORED_COLUMNS} quasi-identifiers have too many combinations")
     large = isinstance(tables.rows, Sample)  # its records are in no single place
     if large or (not every and (rows > SCORED_RECORDS or columns > SCORED_COLUMNS)):
         what = f"computed up to {SCORED_RECORDS:,} records and {SCORED_COLUMNS} quasi-identifiers"

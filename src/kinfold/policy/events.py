@@ -23,7 +23,7 @@ from kinfold.tables.engine import Engine
 from kinfold.tables.queries import number_texts
 from kinfold.tables.readers.linked_tables import JoinedParts, LinkedFile, LinkedFiles
 from kinfold.tables.recoding import encode_dictionary
-from kinfold.tables.relations import MIN_ROWS, SampledColumn, find_function
+from kinfold.tables.relations import MIN_ROWS_COMPARED, SampledColumn, find_function
 from kinfold.tables.schema import AS_TEXT, Kind, Role
 
 PROTECTED = (Role.QUASI, Role.CONFIDENTIAL)
@@ -163,7 +163,7 @@ def _tells(day: NDArray[np.int64], texts: NDArray[np.int64]) -> bool:
 
 def _rises(engine: Engine, frame: Any, column: BoundColumn, day: NDArray[np.int64], rows: NDArray[np.intp]) -> bool:
     """Whether the values, as numbers or as texts, rise or fall with the days, like numbers given one after another."""
-    if len(rows) < MIN_ROWS:
+    if len(rows) < MIN_ROWS_COMPARED:
         return False
     if column.column.storage.kind is Kind.CONTINUOUS:
         values = engine.collect(frame, {column.name: column.column}).column(0).to_numpy(zero_copy_only=False)[rows]

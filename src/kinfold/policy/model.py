@@ -49,7 +49,7 @@ from kinfold.tables.schema import ROLE_SYNONYMS, Kind, Role, normalize_category
 from kinfold.tables.source_form import ColumnForm, SourceForm
 
 PUBLIC_FILES = ("release", "certificate", "report", "dictionary", "datapackage")
-MAX_PARTS = 100_000  # the names of part files have five digits
+MAX_PART_FILES = 100_000  # the names of part files have five digits
 MIN_PART_BYTES = 10**6  # the size of smaller files is mostly headers
 MIN_SECRET_SEED = 10**11  # smaller seeds can be guessed
 
@@ -284,7 +284,9 @@ class Output(Section):
     suppressed: Literal["drop", "star"] = "drop"
     format: Literal["csv", "parquet"] = "csv"
     # a folder of so many part files, or of files of this size; None: one file
-    parts: Annotated[Annotated[Integer, Field(ge=1, le=MAX_PARTS)] | str | None, BeforeValidator(_check_parts)] = None
+    parts: Annotated[Annotated[Integer, Field(ge=1, le=MAX_PART_FILES)] | str | None, BeforeValidator(_check_parts)] = (
+        None
+    )
     spreadsheet_safe: StrictBool = False  # puts an apostrophe before texts that look like formulas
     surrogate: StrictBool = False  # the column that identifies people is released, with other keys
     surrogate_secret: Path | None = None  # a file; keys are then the same in every release with it

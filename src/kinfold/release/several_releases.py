@@ -150,8 +150,8 @@ PEOPLE_FILE = "people.parquet"
 DIGEST_BYTES = 16  # of a person: two of 10^12 people are equal with a probability of 10^-15
 PERSON, CLASS = "person", "class"  # columns of the file; confidential columns follow as "value of NAME"
 VALUE_PREFIX = "value of "
-MAX_RECORDS = 2_000_000  # more are not held in one place
-MAX_CELLS = 10_000_000  # pairs of classes whose distances are held at a time: some 100 MB
+MAX_RECORDS_WITH_PEOPLE = 2_000_000  # more are not held in one place
+MAX_DISTANCES_HELD = 10_000_000  # pairs of classes whose distances are held at a time: some 100 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +195,7 @@ def collect_people(engine: Engine, original: Any, prepared: Any, unit: str, name
 def list_people(release: Release) -> ReleasedPeople | None:
     """Return who is in which class; None if the policy names no people, or a cluster or a very large table has them."""
     unit, spark = release.policy.request.privacy.unit, release.policy.request.engine.name == "spark"
-    if unit is None or spark or frames.is_spark(release.source) or release.verdict.records > MAX_RECORDS:
+    if unit is None or spark or frames.is_spark(release.source) or release.verdict.records > MAX_RECORDS_WITH_PEOPLE:
         return None
     names = [column.name for column in release.terms.confidential]
     everyone = collect_people(release.engine, release.original, release.prepared.frame, unit, names)
@@ -417,7 +417,7 @@ def _tally_folder(folder: Path) -> Tally:
 def _find_nearest_classes(here: Tally, there: Tally) -> NDArray[np.int64]:
     """Return for each class of the other release the nearest class of the new one, by their common columns."""
     pairs = [_read_keys(there, here, name) for name in there.keys if name in here.keys]
-    step, nearest = max(1, MAX_CELLS // max(len(here), 1)), np.zeros(len(there), np.int64)
+    step, nearest = max(1, MAX_DISTANCES_HELD // max(len(here), 1)), np.zeros(len(there), np.int64)
     for start in range(0, len(there), step):
         distances = np.zeros((len(nearest[start : start + step]), len(here)))
         for one, other in pairs:

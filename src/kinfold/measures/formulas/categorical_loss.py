@@ -36,7 +36,7 @@ from kinfold.measures.formulas.arrays import Floats, Ints, NotApplicable, check_
 
 EmptyCells: TypeAlias = Literal["one", "skip"]
 
-MAX_DENSE_CELLS = 4_000_000  # larger tables are counted by sorting instead of in one array (32 MB)
+MAX_DENSE_COUNTS = 4_000_000  # larger tables are counted by sorting instead of in one array (32 MB)
 
 
 def dist(original: ArrayLike, released: ArrayLike, scales: Sequence[int]) -> float:
@@ -108,7 +108,7 @@ def _number_cells(x: Ints, chosen: tuple[int, ...], width: Sequence[int]) -> Int
 
 
 def _table_loss(a: Ints, b: Ints, cells: int, empty: EmptyCells) -> float:
-    if cells > MAX_DENSE_CELLS:
+    if cells > MAX_DENSE_COUNTS:
         distinct, place = np.unique(np.concatenate([a, b]), return_inverse=True)
         a, b, cells = place[: len(a)], place[len(a) :], len(distinct)
     before, after = np.bincount(a, minlength=cells), np.bincount(b, minlength=cells)

@@ -245,8 +245,8 @@ def _check_sample(sizes: ArrayLike, population: int) -> Ints:
     return classes
 
 
-MAX_CELLS = 10_000_000  # of connected columns: 80 MB
-MAX_STEPS = 1000
+MAX_MODEL_CELLS = 10_000_000  # of connected columns: 80 MB
+MAX_FITTING_STEPS = 1000  # of iterative proportional fitting, if MARGIN_TOLERANCE does not end it earlier
 MARGIN_TOLERANCE = 1e-10  # the largest relative change of a margin in the last step
 
 
@@ -308,7 +308,7 @@ def _connect(interactions: Sequence[Sequence[int]], columns: int) -> Iterator[li
 def _fit(cells: Ints, count: Ints, margins: list[list[int]]) -> Floats:
     """Return the fitted share of the records in each of these cells of some columns."""
     shape = tuple(int(column.max()) + 1 for column in cells.T)
-    if math.prod(shape) > MAX_CELLS:
+    if math.prod(shape) > MAX_MODEL_CELLS:
         raise NotApplicable("the keys with interactions have too many combinations of values for a log-linear model")
     observed = np.zeros(shape)
     np.add.at(observed, tuple(cells.T), count)
@@ -316,7 +316,7 @@ def _fit(cells: Ints, count: Ints, margins: list[list[int]]) -> Floats:
     fitted = np.ones(shape)
     named = {j for margin in margins for j in margin}
     margins = [*margins, *([j] for j in range(len(shape)) if j not in named)]
-    for _ in range(MAX_STEPS):
+    for _ in range(MAX_FITTING_STEPS):
         change = max(_fit_margin(fitted, observed, margin) for margin in margins)
         if change < MARGIN_TOLERANCE:
             break

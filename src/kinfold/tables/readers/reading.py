@@ -51,7 +51,7 @@ from kinfold.tables.source_form import SourceForm
 
 FLAT_TYPES = {*WHOLE_TYPES, "FLOAT", "DOUBLE", "DATE", "BOOLEAN", "VARCHAR"}
 MAX_LINES_NAMED = 5  # in a message
-MAX_COLUMNS_NAMED = 5  # in a message
+MAX_DIFFERENT_COLUMNS = 5  # in a message
 CELL_NUMBER_PATTERN = r"-?(0|[1-9][0-9]*)(\.[0-9]*[1-9])?"  # as `workbook_xml` writes numbers
 
 
@@ -448,11 +448,11 @@ def check_same_columns(whole: Frame, part: Frame, first: str, name: str) -> None
     fix = "write all parts with the same columns, in the same order and with the same types"
     if part.names != whole.names:
         different = [f"'{column}'" for column in (*own, *expected) if (column in own) != (column in expected)]
-        listed = _list_first(different, MAX_COLUMNS_NAMED)
+        listed = _list_first(different, MAX_DIFFERENT_COLUMNS)
         detail = f": {listed} in one of them only" if different else " in another order"
         raise DataError(f"the part '{name}' has other columns than '{first}'{detail}", fix=fix)
     if different := [f"'{column}'" for column in own if own[column] != expected[column]]:
-        what = f"the part '{name}' has other types than '{first}': {_list_first(different, MAX_COLUMNS_NAMED)}"
+        what = f"the part '{name}' has other types than '{first}': {_list_first(different, MAX_DIFFERENT_COLUMNS)}"
         raise DataError([Problem(what, fix)])
 
 
