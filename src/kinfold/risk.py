@@ -42,19 +42,9 @@ from kinfold.tables.plain_columns import (
 )
 
 __all__ = [
-    "combinations",
-    "counts",
-    "household",
-    "individual",
-    "interval",
-    "k_map_size",
-    "likeness",
-    "log_linear",
-    "multi_entropy",
-    "population_uniques",
-    "presence",
-    "suda2",
-]
+    "combinations", "counts", "household", "individual", "interval", "k_map_size", "likeness", "log_linear",
+    "multi_entropy", "population_uniques", "presence", "suda2",
+]  # fmt: skip
 
 
 def suda2(table: Any, keys: Keys, dis: float = 0.1) -> SpecialUniques:

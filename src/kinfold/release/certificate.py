@@ -70,18 +70,10 @@ def _hash_content(content: Mapping[str, Any]) -> str:
 
 ModelName = Literal[
     "KAnonymity",
-    "LDiversity",
-    "TCloseness",
-    "PSensitive",
-    "AlphaK",
-    "BetaLikeness",
-    "DeltaDisclosure",
-    "AverageRisk",
-    "RiskShare",
-    "CombinationAnonymity",
-    "CombinationConfidence",
+    "LDiversity", "TCloseness", "PSensitive", "AlphaK", "BetaLikeness", "DeltaDisclosure", "AverageRisk", "RiskShare",
+    "CombinationAnonymity", "CombinationConfidence",
     "EstimatedKMap",
-]
+]  # fmt: skip
 MODELS = {name: getattr(models, name) for name in get_args(ModelName)}
 
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
