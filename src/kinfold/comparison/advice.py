@@ -261,13 +261,13 @@ def estimate_clusters(family: str, records: int, driver_rows: int) -> Iterator[C
     >>> [round(cost.seconds) for cost in estimate_clusters("partition", 10**9, 300_000)][-1] < 10**9 / 10**4
     True
     """
-    each, record_bytes = PARTITION_COST if family == "partition" else GENERALIZATION_COST
+    record_seconds, record_bytes = PARTITION_COST if family == "partition" else GENERALIZATION_COST
     for executors in EXECUTORS:
         cores = executors * EXECUTOR_CORES
         tasks = min(cores, max(1, -(-records // RECORDS_PER_TASK)))
-        seconds = SPARK_START + records * each / tasks
-        held = min(EXECUTOR_CORES, tasks) * record_bytes * min(records, RECORDS_PER_TASK)
-        yield ClusterCost(executors, EXECUTOR_CORES, seconds, EXECUTOR_BYTES + held, min(records, driver_rows))
+        seconds = SPARK_START + records * record_seconds / tasks
+        task_bytes = min(EXECUTOR_CORES, tasks) * record_bytes * min(records, RECORDS_PER_TASK)
+        yield ClusterCost(executors, EXECUTOR_CORES, seconds, EXECUTOR_BYTES + task_bytes, min(records, driver_rows))
 
 
 def _find_trend(sample: _Sample, policy: Policy, lost: Mapping[str, float], records: int) -> dict[str, float]:

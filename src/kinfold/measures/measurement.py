@@ -337,8 +337,8 @@ class Measures(Displayable):
 
     def with_measure(self, section: str, key: str, value: Any, *notes: str) -> Measures:
         """Return the measures with one more risk or loss, and notes on it."""
-        own = {section: {**self.values[section], key: value}, "notes": [*self.values["notes"], *notes]}
-        return replace(self, values={**self.values, **own})
+        changed = {section: {**self.values[section], key: value}, "notes": [*self.values["notes"], *notes]}
+        return replace(self, values={**self.values, **changed})
 
     def with_pairing(self, how: str, warnings: Sequence[str]) -> Measures:
         """Return the measures with a description of the pairing of rows, and its warnings."""

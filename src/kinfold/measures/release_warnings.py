@@ -175,11 +175,11 @@ def check_plausibility(tables: TablePair, pair: Pair, others: Sequence[str]) -> 
     if tables.sample is not None:
         return {}, [f"plausibility: {NEEDS_ALL_RECORDS}"]
     rows = tables.rows if isinstance(tables.rows, np.ndarray) else np.arange(int(pair.kept.sum()))
-    own = [] if isinstance(tables.rows, TupleRows) else [CategoryCodes.from_column(column, rows) for column in coded]
+    usable = [] if isinstance(tables.rows, TupleRows) else [CategoryCodes.from_column(column, rows) for column in coded]
     outside = {c.name: _count_outside(c, pair.weight) for c in pair.columns if c.compares_numbers}
-    counts = {(a.name, b.name): _count_new_pairs(a, b) for a, b in combinations(own, 2)}
-    counts |= _count_new_pairs_with_kept(tables, own, others)
-    place = [*(each.name for each in own), *others].index
+    counts = {(a.name, b.name): _count_new_pairs(a, b) for a, b in combinations(usable, 2)}
+    counts |= _count_new_pairs_with_kept(tables, usable, others)
+    place = [*(each.name for each in usable), *others].index
     ordered = sorted(counts, key=lambda pair: (place(pair[0]), place(pair[1])))
     new = {f"{one} + {other}": counts[one, other] for one, other in ordered if counts[one, other]}
     return {"outside": outside, "combinations": new}, [*_describe_findings(outside, new)]

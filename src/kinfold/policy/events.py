@@ -65,9 +65,9 @@ def assign_attributes(policy: Policy, parts: JoinedParts | None, names: Sequence
     """
     if parts is None:
         return policy
-    own = {name for columns in parts.columns for name in columns}
+    linked = {name for columns in parts.columns for name in columns}
     columns = {
-        name: column.model_copy(update={"of": "person" if name in own else column.of or "event"})
+        name: column.model_copy(update={"of": "person" if name in linked else column.of or "event"})
         if column.role in PROTECTED
         else column
         for name, column in policy.for_columns(names).columns.items()

@@ -94,8 +94,8 @@ def count_people(released: Tally, population: Tuples, names: Sequence[str]) -> C
         prefix, place = np.repeat(people, count) * len(values) + label, np.repeat(place, count)
         begun, classes = np.unique(classes * len(values) + code, return_inverse=True)
         at = np.minimum(np.searchsorted(begun, prefix), len(begun) - 1)
-        there = begun[at] == prefix
-        people, place = at[there], place[there]
+        matches = begun[at] == prefix
+        people, place = at[matches], place[matches]
     totals = np.bincount(people, population.tally.sizes[place], int(classes.max(initial=-1)) + 1).astype(np.int64)
     return np.asarray(totals[classes])
 

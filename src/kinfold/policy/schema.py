@@ -67,7 +67,7 @@ def collect_policy_values(request: Mapping[str, Any], base: dict[str, Any] | Non
 
 def _find_key(keyword: str) -> KeyPath:
     """Return the key of a keyword; an unknown one goes into [privacy], so that its check reports it."""
-    renamed = {own: key for key, own in KEYWORDS.items()}
+    renamed = {keyword_name: key for key, keyword_name in KEYWORDS.items()}
     sections = (name for name, model in SECTION_MODELS.items() if keyword in model.model_fields)
     return renamed.get(keyword) or next(
         ((name, keyword) for name in sections if (name, keyword) not in KEYWORDS), ("privacy", keyword)
@@ -106,12 +106,12 @@ def add_policy_keywords(*more: Any, sections: Sequence[str] = tuple(SECTION_MODE
 
     def decorate(function: Function) -> Function:
         signature = inspect.signature(function)
-        own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
-        names = {each.name for each in own}
+        declared = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
+        names = {each.name for each in declared}
         further = [_keyword_parameter(field.name, field.default) for each in more for field in fields(each)]
         added = (*further, *_policy_parameters(sections))
         unique = list({each.name: each for each in reversed(added) if each.name not in names}.values())[::-1]
-        function.__signature__ = signature.replace(parameters=[*own, *unique])  # type: ignore[attr-defined]
+        function.__signature__ = signature.replace(parameters=[*declared, *unique])  # type: ignore[attr-defined]
         return function
 
     return decorate

@@ -171,8 +171,8 @@ def _build_models(policy: BoundPolicy, confidential: Sequence[ConfidentialColumn
 
 
 def _build_column_models(policy: BoundPolicy, column: ConfidentialColumn) -> Iterator[Model]:
-    privacy, own = policy.request.privacy, policy[column.name].request
-    t, l = own.t or privacy.t, own.l or privacy.l
+    privacy, request = policy.request.privacy, policy[column.name].request
+    t, l = request.t or privacy.t, request.l or privacy.l
     if t is not None:
         yield TCloseness(t, column.name, column.distance, column.hierarchy)  # type: ignore[arg-type]
     if l is not None:

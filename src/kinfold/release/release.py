@@ -73,8 +73,8 @@ class Release(Displayable):
             unnamed = [name for name in self.source.index if not self.policy[name].in_policy]
             # the check counted the values of confidential columns, nulls included
             blanked = {c.name: True for c in self.terms.confidential if c.name in self.original.blanked}
-            own = dict.fromkeys(self.policy.request.form.get_columns(self.schema.names), True)  # codes and units
-            changed = {**own, **blanked, **self.prepared.changed}
+            forms = dict.fromkeys(self.policy.request.form.get_columns(self.schema.names), True)  # codes and units
+            changed = {**forms, **blanked, **self.prepared.changed}
             return self.source.recode(rows, self.recoding, unnamed, changed, quoted=quoted)
 
     @property

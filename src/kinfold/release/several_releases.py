@@ -118,10 +118,10 @@ def list_value_sets(releases: Sequence[PeopleInClasses], name: str) -> dict[int,
     """
     sets: dict[int, list[ValueSet]] = {}
     for release in releases:
-        classes, held = release.list_value_sets(name), dict[int, ValueSet]()
+        classes, of_person = release.list_value_sets(name), dict[int, ValueSet]()
         for person, label in release.list_places():
-            held[person] = held[person] | classes[label] if person in held else classes[label]
-        for person, values in held.items():
+            of_person[person] = of_person.get(person, frozenset()) | classes[label]
+        for person, values in of_person.items():
             sets.setdefault(person, []).append(values)
     return sets
 
@@ -134,12 +134,12 @@ def check_invariance(releases: Sequence[PeopleInClasses], name: str, m: int) -> 
     Invariance(holds=True, reason='', smallest_intersection=2)
     """
     sizes = [np.bincount(release.label) for release in releases]
-    distinct = [[len(held) for held in release.list_value_sets(name)] for release in releases]
+    distinct = [[len(values) for values in release.list_value_sets(name)] for release in releases]
     people = list_value_sets(releases, name).values()
     reason = ""
     if any((each < m).any() for each in sizes):
         reason = "a class has fewer than m records"
-    elif any((each > held).any() for each, held in zip(sizes, distinct, strict=True)):
+    elif any((each > values).any() for each, values in zip(sizes, distinct, strict=True)):
         reason = "a class holds a value twice"
     elif any(len({*sets}) > 1 for sets in people):
         reason = "the class of a person has another set of values"
@@ -290,20 +290,20 @@ def _normalize(texts: Sequence[str | None]) -> NDArray[Any]:
 def build_earlier_classes(earlier: Sequence[ReleasedPeople], current: ReleasedPeople) -> EarlierClasses:
     """Return who of a table was in which class of earlier releases; `current` has no classes yet."""
     releases = number_releases([*earlier, current])
-    here, places = releases[-1], [release.list_places() for release in releases[:-1]]
+    people, places = releases[-1], [release.list_places() for release in releases[:-1]]
     classes: dict[int, list[tuple[int, int]]] = {}
     for number, pairs in enumerate(places):
         for person, label in pairs:
             classes.setdefault(person, []).append((number, label))
     groups: dict[tuple[tuple[int, int], ...], int] = {}
-    present = [tuple(classes.get(person, ())) for person in here.person.tolist()]
+    present = [tuple(classes.get(person, ())) for person in people.person.tolist()]
     group = np.array([groups.setdefault(key, len(groups)) if key else NO_CLASS for key in present], np.int64)
-    held = {name: [release.list_value_sets(name) for release in releases[:-1]] for name in here.values}
+    value_sets = {name: [release.list_value_sets(name) for release in releases[:-1]] for name in people.values}
     sets = [
-        {name: frozenset().union(*(held[name][n][c] for n, c in key if n == key[-1][0])) for name in held}
+        {name: frozenset().union(*(value_sets[name][n][c] for n, c in key if n == key[-1][0])) for name in value_sets}
         for key in groups
     ]
-    return EarlierClasses(group, sets, here.values)
+    return EarlierClasses(group, sets, people.values)
 
 
 def number_releases(tables: Sequence[ReleasedPeople]) -> list[PeopleInClasses]:
@@ -363,12 +363,12 @@ def summarize_disclosure(tables: Sequence[ReleasedPeople], k: int) -> JointDiscl
     sizes, counts = np.unique(candidates, return_counts=True)
     values = {}
     for name in releases[0].values:
-        sets = [held for held in list_value_sets(releases, name).values() if len(held) > 1]
-        remaining = [len(frozenset.intersection(*held)) for held in sets]
+        sets = [of_person for of_person in list_value_sets(releases, name).values() if len(of_person) > 1]
+        remaining = [len(frozenset.intersection(*of_person)) for of_person in sets]
         values[name] = {
             "smallest": min(remaining, default=None),
             "one_left": sum(count <= 1 for count in remaining),
-            "same_set": sum(len({*held}) == 1 for held in sets),
+            "same_set": sum(len({*of_person}) == 1 for of_person in sets),
         }
     small = {int(size): int(count) for size, count in zip(sizes, counts, strict=True) if size < k}
     least = int(candidates.min()) if len(candidates) else None
@@ -381,24 +381,24 @@ def estimate_disclosure(new: Path, other: Path, k: int) -> JointDisclosure:
     Someone who is in both classes holds a value of both. So the people in both are at most the sum over the values of
     the smaller count, by the column for which it is smallest; a pair of classes without a common value has no people.
     """
-    here, there = _tally_folder(new), _tally_folder(other)
-    nearest = _find_nearest_classes(here, there)
-    names = [name for name in there.spreads if name in here.spreads]
-    shared = {name: _count_shared(here.spreads[name], there.spreads[name], nearest) for name in names}
-    most = there.sizes.copy()
+    new_tally, other_tally = _tally_folder(new), _tally_folder(other)
+    nearest = _find_nearest_classes(new_tally, other_tally)
+    names = [name for name in other_tally.spreads if name in new_tally.spreads]
+    shared = {name: _count_shared(new_tally.spreads[name], other_tally.spreads[name], nearest) for name in names}
+    most = other_tally.sizes.copy()
     for counts, _, _ in shared.values():
         most = np.minimum(most, counts)
     both = most > 0
     values = {
         name: {
             "smallest": int(left[both].min()) if both.any() else None,
-            "one_left": int(there.sizes[both & (left == 1)].sum()),
-            "same_set": int(there.sizes[both & same].sum()),
+            "one_left": int(other_tally.sizes[both & (left == 1)].sum()),
+            "same_set": int(other_tally.sizes[both & same].sum()),
         }
         for name, (_, left, same) in shared.items()
     }
-    sizes = {int(n): int(there.sizes[most == n].sum()) for n in np.unique(most[both & (most < k)])}
-    least, people = int(most[both].min()) if both.any() else None, int(there.sizes[both].sum())
+    sizes = {int(n): int(other_tally.sizes[most == n].sum()) for n in np.unique(most[both & (most < k)])}
+    least, people = int(most[both].min()) if both.any() else None, int(other_tally.sizes[both].sum())
     return JointDisclosure((other.name,), people, k, least, sizes, values, estimated=True)
 
 
@@ -414,12 +414,12 @@ def _tally_folder(folder: Path) -> Tally:
         return engine.tally(frame, terms.quasi, {column.name: AS_TEXT for column in terms.confidential})
 
 
-def _find_nearest_classes(here: Tally, there: Tally) -> NDArray[np.int64]:
+def _find_nearest_classes(new_tally: Tally, other_tally: Tally) -> NDArray[np.int64]:
     """Return for each class of the other release the nearest class of the new one, by their common columns."""
-    pairs = [_read_keys(there, here, name) for name in there.keys if name in here.keys]
-    step, nearest = max(1, MAX_DISTANCES_HELD // max(len(here), 1)), np.zeros(len(there), np.int64)
-    for start in range(0, len(there), step):
-        distances = np.zeros((len(nearest[start : start + step]), len(here)))
+    pairs = [_read_keys(other_tally, new_tally, name) for name in other_tally.keys if name in new_tally.keys]
+    step, nearest = max(1, MAX_DISTANCES_HELD // max(len(new_tally), 1)), np.zeros(len(other_tally), np.int64)
+    for start in range(0, len(other_tally), step):
+        distances = np.zeros((len(nearest[start : start + step]), len(new_tally)))
         for one, other in pairs:
             part = one[start : start + step, None]
             distances += (part - other) ** 2 if part.dtype.kind == "f" else part != other
@@ -427,9 +427,9 @@ def _find_nearest_classes(here: Tally, there: Tally) -> NDArray[np.int64]:
     return nearest
 
 
-def _read_keys(there: Tally, here: Tally, name: str) -> tuple[NDArray[Any], NDArray[Any]]:
+def _read_keys(other_tally: Tally, new_tally: Tally, name: str) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return a column of the classes of both releases: numbers in standard deviations, else texts."""
-    texts = [["" if text is None else str(text) for text in tally.keys[name]] for tally in (there, here)]
+    texts = [["" if text is None else str(text) for text in tally.keys[name]] for tally in (other_tally, new_tally)]
     try:
         one, other = (np.array([float(text) for text in part]) for part in texts)
     except ValueError:  # not numbers
@@ -438,10 +438,10 @@ def _read_keys(there: Tally, here: Tally, name: str) -> tuple[NDArray[Any], NDAr
     return one / spread, other / spread
 
 
-def _count_shared(here: Spread, there: Spread, nearest: NDArray[np.int64]) -> tuple[Any, Any, Any]:
+def _count_shared(new_spread: Spread, other_spread: Spread, nearest: NDArray[np.int64]) -> tuple[Any, Any, Any]:
     """Return for each class the records and the values that it can share with its nearest class, and if all are."""
     counts = [dict[int, dict[str, int]](), dict[int, dict[str, int]]()]
-    for spread, by_class in zip((here, there), counts, strict=True):
+    for spread, by_class in zip((new_spread, other_spread), counts, strict=True):
         for group, code, count in zip(spread.group, spread.code, spread.count, strict=True):
             by_class.setdefault(int(group), {})[str(spread.values[code])] = int(count)
     rows = [(counts[0][int(near)], counts[1][place]) for place, near in enumerate(nearest)]

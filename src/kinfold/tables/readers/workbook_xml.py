@@ -111,9 +111,9 @@ def _get_relationship_id(sheet: Attributes) -> str:
 
 def _list_relationships(archive: ZipFile, parts: dict[str, str], part: str) -> list[tuple[str, str, str]]:
     """Return the relationships of a part of the archive: (id, kind, target part)."""
-    folder, _, own = part.rpartition("/")
+    folder, _, file_name = part.rpartition("/")
     relationships = []
-    for tag, each in _iterate_elements(archive, parts[f"{folder}/_rels/{own}.rels".lstrip("/").lower()]):
+    for tag, each in _iterate_elements(archive, parts[f"{folder}/_rels/{file_name}.rels".lstrip("/").lower()]):
         target = each.get("Target", "")
         full = target[1:] if target.startswith("/") else f"{folder}/{target}".lstrip("/")
         if tag == "Relationship" and full.lower() in parts:
