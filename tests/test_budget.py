@@ -15,8 +15,8 @@ from tools.size import (
 MODULES = read_modules()
 # package: (modules, lines); lines are about 5 % above the size of today
 BUDGET = {
-    "top": (10, 2_480),
-    "cli": (8, 2_060),
+    "top": (10, 2_450),
+    "cli": (8, 2_050),
     "comparison": (4, 1_060),
     "convert": (5, 1_310),
     "demo": (1, 130),
@@ -29,7 +29,7 @@ BUDGET = {
     "methods/blocks": (5, 1_340),
     "methods/generalize": (15, 3_810),
     "methods/partition": (15, 3_630),
-    "models": (12, 1_790),
+    "models": (12, 1_780),
     "papers": (8, 2_350),
     "policy": (21, 4_780),
     "profiling": (13, 3_720),

@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -45,8 +45,6 @@ from kinfold.tables.tally import Tally
 SCORED_RECORDS, SCORED_COLUMNS = 100_000, 12  # some seconds
 SIZES_THAT_COUNT = 3  # the scores tell classes of one and of two records from all larger ones
 LISTED_RECORDS = 10  # with the highest scores
-
-Scores: TypeAlias = Callable[[], SpecialUniques]
 
 
 def score_records(tables: TablePair, frame: Any, quasi: Sequence[str], *, every: bool = False) -> SpecialUniques:

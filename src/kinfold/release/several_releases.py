@@ -12,8 +12,6 @@ What they disclose: the attacker knows the quasi-identifiers of a person, and in
     candidates   the people who are in every class, of every release, that the person is in. k-anonymity of each
                  release sets no lower bound on their number
     values       what the confidential value of the person can be: the class of the person holds it in every release
-    m-invariance each class has at least m records, all with different values; the class of a person has the same set
-                 of values in every release (Xiao & Tao, SIGMOD 2007). Then m values remain, whatever is combined
 
 Cost: O(n s) for n people with s classes each.
 """
@@ -73,15 +71,6 @@ class PeopleInClasses:
         return [frozenset(part[:, 1].tolist()) for part in np.split(pairs, cuts)]
 
 
-@dataclass(frozen=True)
-class Invariance:
-    """Whether releases are m-invariant, why not, and the fewest values that remain for a person."""
-
-    holds: bool
-    reason: str
-    smallest_intersection: int
-
-
 def count_candidates(releases: Sequence[PeopleInClasses]) -> dict[int, int]:
     """Return for each person in several of the releases how many people are in all of the person's classes.
 
@@ -124,26 +113,6 @@ def list_value_sets(releases: Sequence[PeopleInClasses], name: str) -> dict[int,
         for person, values in of_person.items():
             sets.setdefault(person, []).append(values)
     return sets
-
-
-def check_invariance(releases: Sequence[PeopleInClasses], name: str, m: int) -> Invariance:
-    """Check m-invariance of a confidential column over a sequence of releases.
-
-    >>> march = PeopleInClasses(np.array([1, 2]), np.array([0, 0]), {"ill": np.array([7, 8])})
-    >>> check_invariance([march], "ill", 2)
-    Invariance(holds=True, reason='', smallest_intersection=2)
-    """
-    sizes = [np.bincount(release.label) for release in releases]
-    distinct = [[len(values) for values in release.list_value_sets(name)] for release in releases]
-    people = list_value_sets(releases, name).values()
-    reason = ""
-    if any((each < m).any() for each in sizes):
-        reason = "a class has fewer than m records"
-    elif any((each > values).any() for each, values in zip(sizes, distinct, strict=True)):
-        reason = "a class holds a value twice"
-    elif any(len({*sets}) > 1 for sets in people):
-        reason = "the class of a person has another set of values"
-    return Invariance(not reason, reason, min((len(frozenset.intersection(*sets)) for sets in people), default=0))
 
 
 PEOPLE_FILE = "people.parquet"
