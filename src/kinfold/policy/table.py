@@ -26,7 +26,7 @@ from kinfold.tables.queries import label_rows
 from kinfold.tables.recoding import Recoding
 from kinfold.tables.regions import ValueCodes
 from kinfold.tables.schema import Column, Role
-from kinfold.tables.tally import PersonScopes, RecordWeights, Scopes, Spread, Tally
+from kinfold.tables.tally import Computed, PersonScopes, RecordWeights, Scopes, Spread, Tally
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,9 @@ class Table:
         columns = self.policy.with_role(Role.QUASI)
         frame = self.engine.tally(self.frame, [column.name for column in columns], {}).tuples
         tally = self.engine.tally(self.frame, self.terms.quasi, {})
-        tally = replace(tally, spreads=Spreads(self.engine, self.frame, self.terms))
+        names = [column.name for column in self.terms.confidential]
+        count = partial(_count_spread, self.engine, self.frame, self.terms)  # on each access: they may be large
+        tally = replace(tally, spreads=Computed(names, count))
         return Tuples(encode(self.engine, frame, columns), tally, frame, partial(self.engine.close, only_counts=True))
 
     @cached_property
@@ -124,23 +126,9 @@ class Table:
         return build_scopes(self.engine, self.frame, self.terms, self.person, self.weights)
 
 
-class Spreads(Mapping[str, Spread]):
-    """The spreads of the tuples of a table, counted by the engine on each access: they may be very large."""
-
-    def __init__(self, engine: Engine, frame: Any, terms: Terms) -> None:
-        self._engine, self._frame, self._quasi = engine, frame, terms.quasi
-        self._columns = {column.name: column for column in terms.confidential}
-
-    def __getitem__(self, name: str) -> Spread:
-        column = self._columns[name]
-        tally = self._engine.tally(self._frame, self._quasi, {name: column.reading})
-        return column.sort_spread(tally.spreads[name])
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._columns)
-
-    def __len__(self) -> int:
-        return len(self._columns)
+def _count_spread(engine: Engine, frame: Any, terms: Terms, name: str) -> Spread:
+    column = next(column for column in terms.confidential if column.name == name)
+    return column.sort_spread(engine.tally(frame, terms.quasi, {name: column.reading}).spreads[name])
 
 
 GATHERING_FIX = "use engine duckdb; or, if the driver has the memory, raise engine.driver_rows"
