@@ -56,8 +56,9 @@ def fit_task(pair: Pair, kind: str, target: str) -> dict[str, Any]:
     before, after = sides[0], sides[1][pair.kept]
     numeric, regression = isinstance(aim.attribute, NumericAttribute), kind == "regression"
     if numeric != regression:
-        other = "regression" if numeric else "classification"
-        raise PolicyError(f"'{aim.name}' is {aim.attribute.bound.kind}", fix=f"explain it by {other}:COLUMN")
+        fit = "regression" if numeric else "classification"
+        what = f"'{aim.name}' is {aim.attribute.bound.kind}, and cannot be the target of a {kind}"
+        raise PolicyError(what, fix=f"set the task to {fit}:{aim.name}")
     if regression:
         x, y = number_features(aim)
         scores = regression_loss(np.hstack([before, x]), np.hstack([after, y[aim.kept]]), target=before.shape[1])
