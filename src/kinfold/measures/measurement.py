@@ -359,7 +359,7 @@ def measure_release(
 ) -> Measures:
     """Measure a release; `attributes` are the original columns over which losses are measured."""
     options = (options or MeasureOptions()).complete(policy.request)
-    quasi = [column.name for column in policy.with_role(Role.QUASI)]
+    quasi = policy.quasi
     sizes = tables.engine.tally(tables.released, quasi, {}).sizes
     pair = compute_once(lambda: tables.pair(attributes))
     known = compute_once(lambda: pair().select(quasi))  # what an attacker knows
@@ -431,7 +431,7 @@ def _add_shift(loss: MeasureTable, statistics: Statistics) -> None:
 
 def _view_original(tables: TablePair, policy: BoundPolicy, pair: PairSource) -> ClassView:
     """Return the classes of the original, as if it were released unchanged."""
-    quasi = [column.name for column in policy.with_role(Role.QUASI)]
+    quasi = policy.quasi
     if tables.sample is not None:
         counts = tables.engine.count_classes(tables.original, quasi)
         sizes, classes = (np.array(each, np.int64) for each in zip(*counts, strict=True))
@@ -456,12 +456,12 @@ def _measure_plausibility(tables: TablePair, policy: BoundPolicy, pair: PairSour
 
 
 def _collect_warnings(tables: TablePair, policy: BoundPolicy, known: PairSource) -> Iterator[str]:
-    engine, quasi = tables.engine, [column.name for column in policy.with_role(Role.QUASI)]
+    engine = tables.engine
     yield from check_k_alone(engine, tables.released, policy)
     yield from check_linked_rows(engine, tables.released, policy)
     if tables.is_paired:
         yield from check_dominance(tables, known())
     unchanged = [c.name for c in policy.columns if c.unprotected and c.request.perturb is None]
-    yield from check_singling_out(tables, quasi, unchanged)
+    yield from check_singling_out(tables, policy.quasi, unchanged)
     yield from warn_of_look_alikes(engine, tables.original, policy.text_columns)
     yield from warn_of_formulas(engine, tables.released, policy.request.output.spreadsheet_safe)

@@ -97,7 +97,7 @@ def _select_amounts(pair: Pair) -> dict[str, Floats]:
 
 def check_k_alone(engine: Engine, released: Any, policy: BoundPolicy) -> Iterator[str]:
     """Yield a warning of each confidential column that no promise but k protects."""
-    privacy, quasi = policy.request.privacy, [column.name for column in policy.with_role(Role.QUASI)]
+    privacy, quasi = policy.request.privacy, policy.quasi
     levels = (privacy.t, privacy.l, privacy.p, privacy.alpha, privacy.beta, privacy.delta)
     if any(level is not None for level in levels):
         return
@@ -115,8 +115,7 @@ def check_k_alone(engine: Engine, released: Any, policy: BoundPolicy) -> Iterato
 def check_linked_rows(engine: Engine, released: Any, policy: BoundPolicy) -> Iterator[str]:
     """Yield a warning if surrogates link rows of different classes: their combination can be rarer than a class."""
     for name in policy.surrogates:
-        quasi = [column.name for column in policy.with_role(Role.QUASI)]
-        people = Counter(engine.tally(released, [name, *quasi], {}).keys[name].tolist())
+        people = Counter(engine.tally(released, [name, *policy.quasi], {}).keys[name].tolist())
         linked = sum(classes > 1 for classes in people.values())
         if name == policy.request.privacy.household:
             yield (
@@ -270,7 +269,7 @@ def _find(engine: Engine, frame: Any, policy: BoundPolicy, names: Sequence[str])
         return []
     if schema.rows > (size := limit_sample(engine, RELATION_SAMPLE_ROWS)):
         frame = engine.take(frame, sample_positions(schema.rows, size))[0]
-    recoded = {column.name for column in policy.with_role(Role.QUASI)}
+    recoded = {*policy.quasi}
     return find_relations([*_read_columns(engine, frame, schema, policy, names)], recoded)
 
 

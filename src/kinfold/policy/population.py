@@ -50,7 +50,7 @@ def read_population(
             raise DataError(what, fix="give a table with all quasi-identifiers of the policy")
         prepared = prepare(engine, frame, request)
         bound = bind(request, engine.schema(prepared.frame))
-        names = tuple(column.name for column in bound.with_role(Role.QUASI))
+        names = tuple(bound.quasi)
         tuples = Table(engine, prepared.frame, bound, Terms(names, (), (), (), ())).tuples
         order = [names.index(column.name) for column in policy.with_role(Role.QUASI)]
         return Tuples(tuple(tuples.attributes[a] for a in order), tuples.tally, tuples.frame)

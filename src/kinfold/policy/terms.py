@@ -66,7 +66,7 @@ def build_terms(policy: BoundPolicy, engine: Engine, frame: Any, *, released: bo
     privacy = policy.request.privacy
     joint = privacy.joint and len(confidential) > 1
     models = _build_models(policy, confidential)
-    quasi = tuple(column.name for column in policy.with_role(Role.QUASI))
+    quasi = tuple(policy.quasi)
     other = tuple(column.name for column in policy.columns if column.unprotected)
     removed = tuple(column.name for column in policy.columns if column.removed)
     events = _build_known_events(policy)

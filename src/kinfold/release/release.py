@@ -28,7 +28,7 @@ from kinfold.tables.display import Displayable
 from kinfold.tables.engine import Engine
 from kinfold.tables.queries import collect_rows, label_rows
 from kinfold.tables.recoding import Recoding
-from kinfold.tables.schema import AS_TEXT, Role, Schema
+from kinfold.tables.schema import AS_TEXT, Schema
 from kinfold.tables.text_values import quote_columns
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Release(Displayable):
     @property
     def labels(self) -> NDArray[np.int64]:
         """The equivalence class of each row of `frame`."""
-        return frames.number_classes(self.recoding, [column.name for column in self.policy.with_role(Role.QUASI)])
+        return frames.number_classes(self.recoding, self.policy.quasi)
 
     @property
     def recoding(self) -> Recoding:

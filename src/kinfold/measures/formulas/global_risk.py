@@ -95,17 +95,11 @@ def _find_violations(w: Floats, records: int) -> Iterator[Problem]:
     if len(w) < records:  # the first missing row is 0 in conditions 1 and 3
         w = np.pad(w, (0, 1))
     if (np.tril(w[:-1, :-1] - w[1:, :-1]) < 0).any():
-        yield Problem(
-            "the weights grow down a column", "lower them, so that w_jj ≥ w_j+1,j ≥ …"
-        )
+        yield Problem("the weights grow down a column", "lower them, so that w_jj ≥ w_j+1,j ≥ …")
     if (np.tril(w[1:, :-1] - w[1:, 1:]) < 0).any():
-        yield Problem(
-            "the weights grow along a row", "lower them, so that w_i1 ≥ … ≥ w_ii"
-        )
+        yield Problem("the weights grow along a row", "lower them, so that w_i1 ≥ … ≥ w_ii")
     if (np.tril(w[:-1, :-1] - w[1:, 1:]) < 0).any():
-        yield Problem(
-            "the weights grow down a diagonal", "lower them, so that w_j1 ≥ w_j+1,2 ≥ …"
-        )
+        yield Problem("the weights grow down a diagonal", "lower them, so that w_j1 ≥ w_j+1,2 ≥ …")
     if abs(w.sum() - records) > SUM_TOLERANCE * records:
         yield Problem(f"the weights sum to {w.sum():g}, not to {records}", "scale them to the released records")
 
