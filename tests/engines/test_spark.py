@@ -21,7 +21,7 @@ from pyarrow import parquet
 import kinfold
 import sparks
 from kinfold.errors import Cancelled, DataError, PolicyError, Unreachable
-from kinfold.measures import structure
+from kinfold.measures import release_warnings
 from kinfold.methods.blocks import pool
 from kinfold.progress import run_in_thread
 from kinfold.tables.resources import Resources
@@ -162,7 +162,9 @@ def test_a_frame_of_spark_comes_back_as_one(spark: Any, monkeypatch: pytest.Monk
     asked["columns"] |= {name: {"role": "other"} for name in ("note", "few")}
     monkeypatch.setattr(spark_engine, "MAX_ROWS_TALLIED_WHOLE", 0)
     with monkeypatch.context() as patch:
-        patch.setattr(structure, "MAX_COLUMNS", 0)  # rules between columns read a bounded sample of all columns
+        patch.setattr(
+            release_warnings, "MAX_RELATED_COLUMNS", 0
+        )  # rules between columns read a bounded sample of all columns
         brought = sparks.watch_driver(patch)
         one = kinfold.anonymize(frame, asked)
     held = {each.columns for each in brought if each.holds("note 7") or each.holds("few 1")}

@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kinfold
+from battery.cases import get_needs
 from kinfold.models import AlphaK, BetaLikeness, DeltaDisclosure, KAnonymity, LDiversity, PSensitive, TCloseness
 from kinfold.models.terms import ConfidentialColumn, Terms
 from kinfold.policy.privacy import Privacy
-from kinfold.policy.registry import generalizes, get_needs
+from kinfold.policy.registry import generalizes
 from kinfold.policy.registry import list_method_names as methods
 from kinfold.tables.tally import Scopes, encode_values
 from kinfold.verification import judge_people

@@ -3,6 +3,8 @@
 import json
 import shutil
 from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -15,12 +17,35 @@ from pyarrow import parquet
 
 import kinfold
 from command import run
-from kinfold.measures.formulas.several_releases import PeopleInClasses, check_invariance, find_candidates
-from kinfold.release.several_releases import compare_releases
+from kinfold.release.several_releases import PeopleInClasses, compare_releases, find_candidates, list_value_sets
 from ledger import cases
 from reference import parity
 
 ILL = ["flu", "cold", "hiv", "ulcer"]
+
+
+@dataclass(frozen=True)
+class Invariance:
+    """Whether releases are m-invariant, why not, and the fewest values that remain for a person."""
+
+    holds: bool
+    reason: str
+    smallest_intersection: int
+
+
+def check_invariance(releases: Sequence[PeopleInClasses], name: str, m: int) -> Invariance:
+    """Check m-invariance of a confidential column (Xiao & Tao, SIGMOD 2007)."""
+    sizes = [np.bincount(release.label) for release in releases]
+    distinct = [[len(values) for values in release.list_value_sets(name)] for release in releases]
+    people = list_value_sets(releases, name).values()
+    reason = ""
+    if any(((each > 0) & (each < m)).any() for each in sizes):
+        reason = "a class has fewer than m records"
+    elif any((each > values).any() for each, values in zip(sizes, distinct, strict=True)):
+        reason = "a class holds a value twice"
+    elif any(len({*sets}) > 1 for sets in people):
+        reason = "the class of a person has another set of values"
+    return Invariance(not reason, reason, min((len(frozenset.intersection(*sets)) for sets in people), default=0))
 
 
 def number_rows(release: dict[str, Any], people: dict[str, int], values: dict[str, int]) -> PeopleInClasses:

@@ -17,8 +17,8 @@ from kinfold.methods.partition.requirement import Requirement
 from kinfold.models import Model, TCloseness, to_class_models
 from kinfold.policy.binding import BoundPolicy
 from kinfold.policy.encoding import Attribute, build_points, count_records
-from kinfold.policy.households import Households
 from kinfold.policy.model import Method
+from kinfold.policy.people import Households
 from kinfold.policy.table import Table, Tuples
 from kinfold.progress import Progress, SearchMarks, no_progress
 from kinfold.tables.points import Points

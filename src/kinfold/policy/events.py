@@ -23,7 +23,7 @@ from kinfold.tables.engine import Engine
 from kinfold.tables.queries import number_texts
 from kinfold.tables.readers.linked_tables import JoinedParts, LinkedFile, LinkedFiles
 from kinfold.tables.recoding import encode_dictionary
-from kinfold.tables.relations import MIN_ROWS, SampledColumn, find_function
+from kinfold.tables.relations import MIN_ROWS_COMPARED, SampledColumn, find_function
 from kinfold.tables.schema import AS_TEXT, Kind, Role
 
 PROTECTED = (Role.QUASI, Role.CONFIDENTIAL)
@@ -65,13 +65,13 @@ def assign_attributes(policy: Policy, parts: JoinedParts | None, names: Sequence
     """
     if parts is None:
         return policy
-    own = {name for columns in parts.columns for name in columns}
+    linked = {name for columns in parts.columns for name in columns}
     stated = policy.for_columns(names).columns
-    if wrong := [name for name in sorted(own) if name in stated and stated[name].of == "event"]:
+    if wrong := [name for name in sorted(linked) if name in stated and stated[name].of == "event"]:
         what = f'{", ".join(map(repr, wrong))}: of = "event", but a table of people has one row for each person'
         raise PolicyError(what, fix="move the column to the table of events, or leave out of")
     columns = {
-        name: column.model_copy(update={"of": "person" if name in own else column.of or "event"})
+        name: column.model_copy(update={"of": "person" if name in linked else column.of or "event"})
         if column.role in PROTECTED
         else column
         for name, column in stated.items()
@@ -169,7 +169,7 @@ def _tells(day: NDArray[np.int64], texts: NDArray[np.int64]) -> bool:
 
 def _rises(engine: Engine, frame: Any, column: BoundColumn, day: NDArray[np.int64], rows: NDArray[np.intp]) -> bool:
     """Whether the values, as numbers or as texts, rise or fall with the days, like numbers given one after another."""
-    if len(rows) < MIN_ROWS:
+    if len(rows) < MIN_ROWS_COMPARED:
         return False
     if column.column.storage.kind is Kind.CONTINUOUS:
         values = engine.collect(frame, {column.name: column.column}).column(0).to_numpy(zero_copy_only=False)[rows]

@@ -66,7 +66,7 @@ def build_terms(policy: BoundPolicy, engine: Engine, frame: Any, *, released: bo
     privacy = policy.request.privacy
     joint = privacy.joint and len(confidential) > 1
     models = _build_models(policy, confidential)
-    quasi = tuple(column.name for column in policy.with_role(Role.QUASI))
+    quasi = tuple(policy.quasi)
     other = tuple(column.name for column in policy.columns if column.unprotected)
     removed = tuple(column.name for column in policy.columns if column.removed)
     events = _build_known_events(policy)
@@ -171,8 +171,8 @@ def _build_models(policy: BoundPolicy, confidential: Sequence[ConfidentialColumn
 
 
 def _build_column_models(policy: BoundPolicy, column: ConfidentialColumn) -> Iterator[Model]:
-    privacy, own = policy.request.privacy, policy[column.name].request
-    t, l = own.t or privacy.t, own.l or privacy.l
+    privacy, request = policy.request.privacy, policy[column.name].request
+    t, l = request.t or privacy.t, request.l or privacy.l
     if t is not None:
         yield TCloseness(t, column.name, column.distance, column.hierarchy)  # type: ignore[arg-type]
     if l is not None:

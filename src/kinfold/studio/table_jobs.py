@@ -42,7 +42,7 @@ from kinfold.release.release import Release
 from kinfold.release.report.chart import VEGA_LITE, Chart, build_specification, load_script, load_theme
 from kinfold.release.report.description import ReleaseContents, describe
 from kinfold.release.report.distribution_charts import chart_class_sizes, chart_column
-from kinfold.release.report.facts import MAX_LABELS, Bins, ColumnFacts, Facts, compute_edges, count_bins
+from kinfold.release.report.facts import MAX_BAR_LABELS, Bins, ColumnFacts, Facts, compute_edges, count_bins
 from kinfold.release.report.page import describe_unique_columns
 from kinfold.release.report.sentences import LIMITS, explain_promise, write_details, write_headline
 from kinfold.studio.release_rows import write_rows
@@ -160,10 +160,10 @@ def _build_histogram(engine: Engine, frame: Any, result: ColumnProfile, column: 
     values = engine.profile(frame, [column])[column.name]
     return {
         "form": "labels",
-        "labels": list(values.values[:MAX_LABELS]),
-        "counts": list(values.counts[:MAX_LABELS]),
-        "rest": values.filled - sum(values.counts[:MAX_LABELS]),
-        "rest_labels": max(values.distinct - MAX_LABELS, 0),
+        "labels": list(values.values[:MAX_BAR_LABELS]),
+        "counts": list(values.counts[:MAX_BAR_LABELS]),
+        "rest": values.filled - sum(values.counts[:MAX_BAR_LABELS]),
+        "rest_labels": max(values.distinct - MAX_BAR_LABELS, 0),
         "missing": column.nulls,
     }
 

@@ -237,8 +237,8 @@ def _choose_number_format(low: float, high: float) -> str:
     largest = max(abs(low), abs(high))
     if 10_000 <= largest < 1e9 and high - low >= 10:
         return ",.0f" if largest < 1e6 else "~s"
-    apart = math.ceil(math.log10(largest / (high - low))) if high > low and largest else 0
-    return f".{max(4 if largest < 10_000 else 3, apart + 2)}~g"
+    extra_digits = math.ceil(math.log10(largest / (high - low))) if high > low and largest else 0
+    return f".{max(4 if largest < 10_000 else 3, extra_digits + 2)}~g"
 
 
 def _choose_date_format(span: float) -> str:

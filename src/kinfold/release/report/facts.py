@@ -100,8 +100,8 @@ class Facts:
 
 Floats: TypeAlias = NDArray[np.float64]
 
-MAX_BINS = 24  # that can be distinguished in the width of a chart
-MAX_LABELS = 12  # rows of a chart; one more for the rest
+MAX_HISTOGRAM_BINS = 24  # that can be distinguished in the width of a chart
+MAX_BAR_LABELS = 12  # rows of a chart; one more for the rest
 
 
 def compute_edges(*columns: Floats) -> Floats:
@@ -111,11 +111,11 @@ def compute_edges(*columns: Floats) -> Floats:
         return np.array([0.0, 1.0])
     low, high = float(values.min()), float(values.max())
     if max(-low, high) < MAX_EXACT_INTEGER and np.all(values == np.round(values)):
-        width = max(1, int(np.ceil((high - low + 1) / MAX_BINS)))
+        width = max(1, int(np.ceil((high - low + 1) / MAX_HISTOGRAM_BINS)))
         return np.arange(low, high + width + 1, width, dtype=np.float64)[: int((high - low) // width) + 2]
     high = high if high > low else max(low + 1.0, float(np.nextafter(low, np.inf)))
     # halved, because high - low may overflow; unique, because rounding may merge or swap edges
-    inside = np.linspace(low / 2, high / 2, MAX_BINS + 1)[1:-1] * 2
+    inside = np.linspace(low / 2, high / 2, MAX_HISTOGRAM_BINS + 1)[1:-1] * 2
     return np.unique(np.concatenate([[low], inside[(inside > low) & (inside < high)], [high]]))
 
 
@@ -138,11 +138,11 @@ def choose_labels(columns: Sequence[Counter[str | None]], order: Sequence[str] |
     for column in columns:
         counts.update({value: records for value, records in column.items() if value is not None})
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    frequent = [label for label, _ in ranked[:MAX_LABELS]]
+    frequent = [label for label, _ in ranked[:MAX_BAR_LABELS]]
     if order is None:
         return tuple(frequent)
     positions = {label: rank for rank, label in enumerate(order)}
-    labels = counts if len(counts) <= 2 * MAX_LABELS and len(order) <= 2 * MAX_LABELS else frequent
+    labels = counts if len(counts) <= 2 * MAX_BAR_LABELS and len(order) <= 2 * MAX_BAR_LABELS else frequent
     return tuple(sorted(labels, key=lambda label: (positions.get(label, len(positions)), label)))
 
 

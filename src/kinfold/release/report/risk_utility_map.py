@@ -53,11 +53,11 @@ def place_labels(points: Sequence[Point], names: Sequence[str], size: tuple[floa
     lines: list[Line] = []
     chosen: list[LabelPlace | None] = [None] * len(points)
     for block in _group_points(points):
-        point, own = points[block[0]], [dots[i] for i in block]
+        point, own_dots = points[block[0]], [dots[i] for i in block]
         shape = LETTER_WIDTH * max(measure_text(names[i]) for i in block), LINE_HEIGHT * len(block)
         inside = (place for place in _list_places(point, shape) if _is_inside(place.box, size))
         free = (place for place in inside if _is_free(point, place, [*dots, *occupied], occupied, lines))
-        others = [dot for dot in dots if not any(boxes_overlap(dot, each) for each in own)]
+        others = [dot for dot in dots if not any(boxes_overlap(dot, each) for each in own_dots)]
         place = _choose_clearest(point, free, others)
         if place is not None:
             occupied.append(place.box)
