@@ -306,7 +306,7 @@ def _detect_integer_shape(stats: ValueStats, order: OrderStats | None, hints: fr
     ages = Hint.AGE in hints and _are_possible_ages(stats)
     counting = _counts_records(stats) and not (
         ages and stats.low > 1
-    )  # nobody numbers records from 20 in a column "age"
+    )  # records are not numbered from 20 in a column "age"
     if is_nearly_unique(stats) and (counting or (not quantity and _looks_assigned(stats, order))):
         return Shape.OWN_NUMBER
     if ages:
