@@ -491,7 +491,13 @@ disease = { role = "confidential", type = "nominal" }
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(("killed", "code", "told"), [(b"", 130, ""), (b"org.apache.spark", 4, "Spark ended")])
+@pytest.mark.parametrize(
+    ("killed", "code", "told"),
+    [
+        (b"org.apache.spark", 4, "Spark ended"),
+        pytest.param(b"", 130, "", marks=[pytest.mark.long, pytest.mark.trust("faults")]),
+    ],
+)
 def test_a_command_that_is_ended_leaves_nothing(killed: bytes, code: int, told: str, tmp_path: Path) -> None:
     """By Ctrl-C, or because Java is killed: which cannot remove its own temporary folders any more."""
     sparks.require()
