@@ -1,4 +1,4 @@
-"""Many sessions and requests at once, in the long form fifty and five hundred: runs wait in line, none is lost, and the page still answers."""
+"""Many sessions and requests at once (the long form: 50 and 500): runs queue, none is lost, and the page answers."""
 
 from __future__ import annotations
 
