@@ -24,18 +24,9 @@ from kinfold.methods import perturbation
 from kinfold.methods.record_swapping import swap_households
 
 __all__ = [
-    "add_correlated_noise",
-    "add_noise",
-    "average_neighbours",
-    "estimate_counts",
-    "even_matrix",
-    "gouweleeuw_matrix",
-    "make_invariant",
-    "pram",
-    "retention_matrix",
-    "swap_households",
-    "swap_ranks",
-]
+    "add_correlated_noise", "add_noise", "average_neighbours", "estimate_counts", "even_matrix", "gouweleeuw_matrix",
+    "make_invariant", "pram", "retention_matrix", "swap_households", "swap_ranks",
+]  # fmt: skip
 
 
 def pram(values: Any, *, retention: float | None = None, matrix: Any = None, seed: int = 0) -> NDArray[Any]:

@@ -20,12 +20,16 @@ from numpy.typing import NDArray
 from kinfold.errors import DataError, PolicyError
 from kinfold.measures.formulas import attackers, uniques
 from kinfold.measures.formulas.arrays import NamedResult, NotApplicable, group_rows
-from kinfold.measures.formulas.attribute_disclosure import interval_by_deviation
-from kinfold.measures.formulas.combinations import Combinations, measure_combinations
-from kinfold.measures.formulas.likeness import Likeness, measure_likeness
-from kinfold.measures.formulas.likeness import multi_entropy as _multi_entropy
-from kinfold.measures.formulas.log_linear import LogLinearRisk, measure_log_linear
+from kinfold.measures.formulas.attribute_disclosure import (
+    Combinations,
+    Likeness,
+    interval_by_deviation,
+    measure_combinations,
+    measure_likeness,
+)
+from kinfold.measures.formulas.attribute_disclosure import multi_entropy as _multi_entropy
 from kinfold.measures.formulas.special_uniques import SpecialUniques, score_special_uniques
+from kinfold.measures.formulas.uniques import LogLinearRisk, measure_log_linear
 from kinfold.models.population import find_k_map_size
 from kinfold.tables.plain_columns import (
     Keys,
@@ -39,19 +43,9 @@ from kinfold.tables.plain_columns import (
 )
 
 __all__ = [
-    "combinations",
-    "counts",
-    "household",
-    "individual",
-    "interval",
-    "k_map_size",
-    "likeness",
-    "log_linear",
-    "multi_entropy",
-    "population_uniques",
-    "presence",
-    "suda2",
-]
+    "combinations", "counts", "household", "individual", "interval", "k_map_size", "likeness", "log_linear",
+    "multi_entropy", "population_uniques", "presence", "suda2",
+]  # fmt: skip
 
 
 def suda2(table: Any, keys: Keys, dis: float = 0.1) -> SpecialUniques:

@@ -14,13 +14,18 @@ from battery.covering import Choice
 from battery.plain import Promise
 from battery.tables import KINDS, SHAPES, Made, column
 from kinfold.policy.binding import AVERAGES
-from kinfold.policy.registry import Need, get_needs
+from kinfold.policy.registry import AUTO, Need, get_method
 from kinfold.tables.schema import Kind
 
 ORDERED = ("whole", "decimal", "grade", "rank", "day")  # kinds of a confidential column with an order
 GENERALIZING = ("hierarchies", "suppression")  # what methods need whose values stay true
 LITTLE = {"t": 0.5, "l": 2, "entropy": 1.3, "c": 4.0, "p": 2, "alpha": 0.9, "beta": 4.0, "delta": 3.0, "risk": 0.4}
 MUCH = {"t": 0.15, "l": 3, "entropy": 2.5, "c": 1.0, "p": 3, "alpha": 0.5, "beta": 0.7, "delta": 1.0, "risk": 0.15}
+
+
+def get_needs(name: str) -> tuple[Need, ...]:
+    """Return the needs of a method; `auto` has none."""
+    return get_method(name).needs if name != AUTO else ()
 
 
 @dataclass(frozen=True)

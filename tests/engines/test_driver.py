@@ -14,8 +14,8 @@ import pytest
 import kinfold
 from kinfold.errors import PolicyError
 from kinfold.measures import pairing
-from kinfold.policy.gathering import refuse_to_collect, require_collectable
 from kinfold.policy.model import Policy
+from kinfold.policy.table import refuse_to_collect, require_collectable
 from kinfold.tables import spark as spark_package
 from kinfold.tables.duckdb.engine import DuckDB
 from kinfold.tables.resources import MAX_DRIVER_ROWS, Resources

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import kinfold
 from kinfold import checker, risk
-from kinfold.measures.population_uniques import PopulationUniques
+from kinfold.measures.singling_out import PopulationUniques
 from kinfold.models import DeltaPresence, EstimatedKMap, KMap
 from kinfold.models.population import find_k_map_size
 from kinfold.tables.tally import Tally

@@ -56,7 +56,7 @@ def find(table: Mapping[str, Sequence[Any]], **labels: Mapping[str, str]) -> dic
         kinds = {type(value) for value in values}
         storage = Storage.TEXT if str in kinds else Storage.NUMBER if float in kinds else Storage.INTEGER
         columns.append(Column(name, storage, len(values), labels=labels.get(name, {})))
-    findings = find_missing_codes(columns, {name: count_values(values) for name, values in table.items()})
+    findings = find_missing_codes(columns, {name: count_values(values) for name, values in table.items()}, {})
     return {each.column: (each.codes, each.doubtful) for each in findings}
 
 

@@ -47,7 +47,7 @@ from kinfold.tables.schema import Role
 
 MAX_XML_BYTES = 1 << 24  # of one document
 MAX_ARCHIVE_BYTES = 1 << 30  # of all parts together: more than ARX writes, less than exhausts a machine
-MAX_PARTS = 10_000  # in an archive
+MAX_ARCHIVE_PARTS = 10_000  # in an archive
 READABLE_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 ENCRYPTED_FLAG = 1  # a flag of the zip format
 LEVEL = r"(?P<level>[0-9.]+(?:E-?[0-9]+)?)"
@@ -291,9 +291,9 @@ class Archive:
         except OSError as error:
             raise DataError(f"'{path}': {error.strerror}", fix="check the path and its permissions") from None
         self._parts = {part.filename: part for part in self._zip.infolist()}
-        if len(self._parts) < len(self._zip.infolist()) or len(self._parts) > MAX_PARTS:
+        if len(self._parts) < len(self._zip.infolist()) or len(self._parts) > MAX_ARCHIVE_PARTS:
             self._zip.close()
-            what = f"{self.name} has two parts with the same name, or more than {MAX_PARTS:,} parts"
+            what = f"{self.name} has two parts with the same name, or more than {MAX_ARCHIVE_PARTS:,} parts"
             raise DataError(what, fix="save the project again")
 
     def __enter__(self) -> Self:

@@ -40,10 +40,9 @@ from kinfold.measures.formulas.uniques import sample_uniques
 from kinfold.measures.measure_table import MeasureTable, compute_once, evaluate
 from kinfold.measures.options import FORMULA, MeasureOptions
 from kinfold.measures.pairing import Pair, PairedColumn, PairSource, TablePair
-from kinfold.measures.population_uniques import ESTIMATORS
 from kinfold.measures.release_warnings import NEEDS_ALL_RECORDS
 from kinfold.measures.risk import link_subsets, link_untouched
-from kinfold.measures.singling_out import write_log_linear
+from kinfold.measures.singling_out import ESTIMATORS, write_log_linear
 from kinfold.measures.usefulness import fit_formula, fit_task
 from kinfold.policy.binding import BoundColumn, BoundPolicy
 from kinfold.policy.encoding import CategoricalAttribute, encode

@@ -57,8 +57,8 @@ class PerturbedPair:
     @property
     def present(self) -> tuple[Floats, Floats]:
         """The values before and after, of the records that have one."""
-        there = ~np.isnan(self.before)
-        return self.before[there], self.after[there]
+        present = ~np.isnan(self.before)
+        return self.before[present], self.after[present]
 
 
 def pair_perturbed(
@@ -182,10 +182,10 @@ def _describe_numbers(pair: PerturbedPair) -> tuple[dict[str, Any], str]:
 
 def describe_correlations(pairs: Sequence[PerturbedPair]) -> tuple[dict[str, Any], str] | None:
     """Return how far the correlations of columns with correlated noise moved, or None if there is none."""
-    own = [pair for pair in pairs if _is_correlated(pair)]
-    if len(own) < 2:
+    correlated = [pair for pair in pairs if _is_correlated(pair)]
+    if len(correlated) < 2:
         return None
-    sides = [np.column_stack(side) for side in zip(*((p.before, p.after) for p in own), strict=True)]
+    sides = [np.column_stack(side) for side in zip(*((p.before, p.after) for p in correlated), strict=True)]
     complete = ~np.isnan(sides[0]).any(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         moved = np.abs(np.subtract(*(np.corrcoef(side[complete], rowvar=False) for side in sides)))
@@ -203,13 +203,13 @@ def _broken(bound: BoundColumn, what: str) -> VerifyError:
 
 def link_perturbed(pairs: Sequence[PerturbedPair]) -> tuple[float, float]:
     """Return the share of records linked by their perturbed columns, and the share if they were not perturbed."""
-    own = [pair for pair in pairs if pair.bound.role is not Role.QUASI]
-    if not own or not len(own[0].before):
+    others = [pair for pair in pairs if pair.bound.role is not Role.QUASI]
+    if not others or not len(others[0].before):
         raise NotApplicable("no column that is released as it is was perturbed")
-    rows = sample_positions(len(own[0].before), MAX_LINKED_RECORDS)
+    rows = sample_positions(len(others[0].before), MAX_LINKED_RECORDS)
     targets = np.unique(np.linspace(0, len(rows) - 1, MAX_TARGETS).astype(np.intp)).tolist()
-    likelihoods = [*_build_likelihoods(own, rows)]
-    values = np.nan_to_num(np.column_stack([pair.before[rows] for pair in own]), nan=np.inf)
+    likelihoods = [*_build_likelihoods(others, rows)]
+    values = np.nan_to_num(np.column_stack([pair.before[rows] for pair in others]), nan=np.inf)
     unperturbed = len(np.unique(values, axis=0)) / len(values)
     return measure_informed_links(likelihoods, targets), unperturbed
 

@@ -313,7 +313,7 @@ def find_confidential(
     tables: TablePair, frame: Any, policy: BoundPolicy, classes: Callable[[], Ints]
 ) -> dict[str, Callable[[], ClassValues]]:
     """Return a function for each confidential column that reads its values and classes."""
-    quasi = [column.name for column in policy.with_role(Role.QUASI)]
+    quasi = policy.quasi
     confidential = policy.with_role(Role.CONFIDENTIAL)
     if tables.uses_counts:
         return {column.name: partial(_from_tally, tables, frame, quasi, column) for column in confidential}

@@ -23,7 +23,7 @@ from kinfold.tables.engine import Engine
 from kinfold.tables.queries import number_texts
 from kinfold.tables.readers.linked_tables import JoinedParts, LinkedFile, LinkedFiles
 from kinfold.tables.recoding import encode_dictionary
-from kinfold.tables.relations import MIN_ROWS, SampledColumn, find_function
+from kinfold.tables.relations import MIN_ROWS_COMPARED, SampledColumn, find_function
 from kinfold.tables.schema import AS_TEXT, Kind, Role
 
 PROTECTED = (Role.QUASI, Role.CONFIDENTIAL)
@@ -65,12 +65,16 @@ def assign_attributes(policy: Policy, parts: JoinedParts | None, names: Sequence
     """
     if parts is None:
         return policy
-    own = {name for columns in parts.columns for name in columns}
+    linked = {name for columns in parts.columns for name in columns}
+    stated = policy.for_columns(names).columns
+    if wrong := [name for name in sorted(linked) if name in stated and stated[name].of == "event"]:
+        what = f'{", ".join(map(repr, wrong))}: of = "event", but a table of people has one row for each person'
+        raise PolicyError(what, fix="move the column to the table of events, or leave out of")
     columns = {
-        name: column.model_copy(update={"of": "person" if name in own else column.of or "event"})
+        name: column.model_copy(update={"of": "person" if name in linked else column.of or "event"})
         if column.role in PROTECTED
         else column
-        for name, column in policy.for_columns(names).columns.items()
+        for name, column in stated.items()
     }
     return policy.model_copy(update={"columns": columns})
 
@@ -93,7 +97,9 @@ def separate_events(engine: Engine, frame: Any, policy: BoundPolicy) -> BoundPol
             people = plural(differing, "person has", "people have")
             what = f"columns.{column.name}.of is person, but {people} several values"
             problems.append(Problem(what, 'correct them, or set of = "event"'))
-        columns.append(replace(column, event=bool(differing) or column.request.of == "event"))
+        event = bool(differing) or column.request.of == "event"
+        average = "mode" if event and column.suppressed else column.average  # the method leaves events as they are
+        columns.append(replace(column, event=event, average=column.request.average or average))
     if problems:
         raise DataError(problems)
     result = replace(policy, columns=tuple(columns))
@@ -163,7 +169,7 @@ def _tells(day: NDArray[np.int64], texts: NDArray[np.int64]) -> bool:
 
 def _rises(engine: Engine, frame: Any, column: BoundColumn, day: NDArray[np.int64], rows: NDArray[np.intp]) -> bool:
     """Whether the values, as numbers or as texts, rise or fall with the days, like numbers given one after another."""
-    if len(rows) < MIN_ROWS:
+    if len(rows) < MIN_ROWS_COMPARED:
         return False
     if column.column.storage.kind is Kind.CONTINUOUS:
         values = engine.collect(frame, {column.name: column.column}).column(0).to_numpy(zero_copy_only=False)[rows]
@@ -230,4 +236,4 @@ def _find_event_problems(policy: BoundPolicy) -> Iterator[Problem]:
         stored = column.column
         if column.kind is Kind.DATE or stored.storage.kind is Kind.DATE or stored.date_format is not None:
             what = f"columns.{format_toml_key(column.name)}: a released date shows how far those of events were moved"
-            yield Problem(what, "give it the role quasi-identifier or remove")
+            yield Problem(what, 'remove it, or let it move with them: role = "quasi-identifier" and of = "event"')

@@ -177,8 +177,8 @@ def _check_column(bound: BoundColumn, policy: Policy) -> Iterator[Problem]:
         numeric and bound.kind is not Kind.ORDINAL
     ):
         yield Problem(f"{where}: {how.key} is for numbers and dates", "use pram, or rank_swap for an ordinal column")
-    own, privacy = bound.request.l or policy.privacy.l, policy.privacy
+    diversity, privacy = bound.request.l or policy.privacy.l, policy.privacy
     noise = how.kind in ("noise", "correlated noise")
-    if noise and bound.role is Role.CONFIDENTIAL and (own or privacy.p or privacy.alpha):
+    if noise and bound.role is Role.CONFIDENTIAL and (diversity or privacy.p or privacy.alpha):
         what = f"{where}: noise makes equal values differ, so that l, p and alpha would hold without meaning"
         yield Problem(what, "use rank_swap or micro, or leave l, p and alpha out")

@@ -18,7 +18,7 @@ export const ROLES = [
   },
   { id: "confidential", name: "confidential", letter: "c", means: "must not be disclosed about a person" },
   { id: "other", name: "other", letter: "o", means: "released unchanged" },
-  { id: "weight", name: "weight", letter: "w", means: "people per record, for risk measures; rounded or removed" },
+  { id: "weight", name: "weight", letter: "w", means: "people per record, for risk measures; removed, or the mean of each class" },
   { id: "remove", name: "remove", letter: "r", means: "not released" },
   { id: "unit", name: "unit (person)", letter: "u", means: "names the person, who can have several rows; removed" },
   { id: "household", name: "household", letter: "h", means: "names the household; removed" },

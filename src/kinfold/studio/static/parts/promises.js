@@ -44,7 +44,7 @@ export function promises(complete, columns) {
         : null,
       numberField({
         path: ["privacy", "t"],
-        label: "t: largest distance of a class from the whole table",
+        label: "t: distance of a class from the whole table",
         term: "t-closeness",
         hint: meanings.t,
         value: privacy.t,
@@ -200,7 +200,7 @@ function ownLevels(columns) {
   });
   return h(
     "table",
-    { class: "stacked own" },
+    { class: "stacked dense own" },
     h("caption", {}, "Levels of single confidential columns"),
     h(
       "thead",
