@@ -436,6 +436,12 @@ def test_interval_with_numbers_of_records_is_that_of_repeated_rows():
     assert 0 < interval_by_deviation(x, y, 0.1, weight) == pytest.approx(repeated, abs=1e-12)
 
 
+@pytest.mark.parametrize("weight", [1.5, 17.0, 1e7, 1e12])
+def test_the_individual_risk_of_one_record_has_all_its_digits(weight):
+    found = risk.individual({"a": [1]}, "a", [weight])[0]
+    assert found == pytest.approx(math.log(weight) / (weight - 1), rel=1e-13)
+
+
 def test_one_record_and_constant_columns():
     one = {"a": ["x"], "b": [None], "c": [1]}
     with pytest.warns(UserWarning, match="every record is unique"):

@@ -160,6 +160,8 @@ def mean_reciprocal(sizes: Ints | Floats, rate: Floats) -> Floats:
     small = sizes < MIN_SERIES_CLASS
     result[small] = rate[small] / sizes[small] * hyp2f1(1.0, 1.0, sizes[small] + 1.0, 1.0 - rate[small])
     result[~small] = _sum_series(sizes[~small], rate[~small])
+    one = (sizes == 1) & (rate < 1)  # in closed form: 1 - p loses the digits of a small p
+    result[one] = rate[one] * np.log(rate[one]) / (rate[one] - 1.0)
     return result
 
 
