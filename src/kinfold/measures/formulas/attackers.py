@@ -237,7 +237,7 @@ def count_fitting(keys: ArrayLike, weights: ArrayLike | None = None, share: floa
             if missing[known[0]] == 0 and missing[other[0]] == tuples.shape[1] > 1:
                 continue
             shared = (tuples[known[0]] >= 0) & (tuples[other[0]] >= 0)
-            totals[kncounts] += _sum_fitting(tuples, counts, kncounts, other, shared, share)
+            totals[known] += _sum_fitting(tuples, counts, known, other, shared, share)
     totals[missing == tuples.shape[1]] = counts.sum(axis=0)
     return totals[group, 0], totals[group, 1]
 
