@@ -118,7 +118,7 @@ SUMS: dict[str, str] = {
     "datafly": "2781194cb9501573f22af2f8548b3c68d65d8944504d58f86376922c87bc404f",
     "mu-argus": "3af0d79d8fc1342177f02d2dcb8dd101bea92d7792e7ba087e25955f7faec94b",
     "mingen": "a0a8582104bbda297f6f2ce588f8f9417fb8ac3db9c18b3b774d2df7886a66b7",
-    "mingen-cell": "77eb87be7256036afc01399044a125bc6d73fb8e1f78ba3b18b768bad910e449",
+    "mingen-cell": "51d502134ae25fa918adb6d171d23e9602757c823bc002976a54b751e15d0c08",
     "local-suppression": "055fd8dbf34f963ffb7e61777cb61017bff8328cd496e69f1fdeafbdaa31b988",
     "recoded first": "3fc5f00379c23f020decf6aee0c55f6c018e9ebb4e5295420745b2968439372b",
     "demo": "52f0e9a34f8210ffd05c86b9abd19cdf9620d3862dddc369b3d7c02af5fc0769",
