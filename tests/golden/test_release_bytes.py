@@ -119,7 +119,7 @@ SUMS: dict[str, str] = {
     "mu-argus": "3af0d79d8fc1342177f02d2dcb8dd101bea92d7792e7ba087e25955f7faec94b",
     "mingen": "a0a8582104bbda297f6f2ce588f8f9417fb8ac3db9c18b3b774d2df7886a66b7",
     "mingen-cell": "51d502134ae25fa918adb6d171d23e9602757c823bc002976a54b751e15d0c08",
-    "local-suppression": "055fd8dbf34f963ffb7e61777cb61017bff8328cd496e69f1fdeafbdaa31b988",
+    "local-suppression": "1e089b86b9846eec370be9de1e556865259fd281a3b5669b2b00f42e6c235642",
     "recoded first": "3fc5f00379c23f020decf6aee0c55f6c018e9ebb4e5295420745b2968439372b",
     "demo": "52f0e9a34f8210ffd05c86b9abd19cdf9620d3862dddc369b3d7c02af5fc0769",
     "adult mdav": "3c6204b90d4933303791900c7780358f8ad21371eee2402188090a3ebda3ca6e",

@@ -222,8 +222,8 @@ class ProgressBar:
         if stage != self._stage:  # each stage has its own speed
             self._stage = stage
             self._progress.reset(self._task)
-        found = describe_search(self._curve) if stage.startswith(("plan", "refine")) else ""
-        label = STAGE_LABELS.get(stage, stage) + found
+        search = describe_search(self._curve) if stage.startswith(("plan", "refine")) else ""
+        label = STAGE_LABELS.get(stage, stage) + search
         self._progress.update(self._task, description=label, completed=done, total=total or None)
 
 
