@@ -58,6 +58,7 @@ from kinfold.tables.display import Displayable
 from kinfold.tables.schema import Kind, Role
 from kinfold.tables.text_values import warn_of_formulas, warn_of_look_alikes
 
+MAX_CORRELATED = 50  # columns: pairs grow with the square, and a larger table is not read
 MAX_VALUES_LISTED = 50  # of a column of categories, in the audit and in the dictionary: more would fill them
 
 
@@ -116,7 +117,7 @@ def compute_statistics(tables: TablePair, columns: Sequence[BoundColumn]) -> Sta
     left_out = tuple(name for name, shift in shifts.items() if shift is None)
     moved = [(name, shift) for name, shift in shifts.items() if shift is not None and shift.moves]
     moved.sort(key=lambda each: -each[1].most)
-    both = [name for name, sides in numbers.items() if None not in sides.values()]
+    both = [name for name, sides in numbers.items() if None not in sides.values()][:MAX_CORRELATED]
     shifted = {name: shift.to_dict() for name, shift in moved}
     return Statistics(numbers, _correlate_both(tables, both), frequencies, shifted, left_out)
 

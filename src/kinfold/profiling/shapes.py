@@ -303,9 +303,11 @@ def _detect_integer_shape(stats: ValueStats, order: OrderStats | None, hints: fr
         return Shape.POST_CODE
     if not quantity and stats.distinct > MAX_CODE_VALUES and _matches(stats, WRITTEN_DATE):
         return Shape.MANY_CODES  # whose average would be no date
-    if is_nearly_unique(stats) and (_counts_records(stats) or (not quantity and _looks_assigned(stats, order))):
+    ages = Hint.AGE in hints and _are_possible_ages(stats)
+    counting = _counts_records(stats) and not (ages and stats.low > 1)  # numbers of records do not start at 20
+    if is_nearly_unique(stats) and (counting or (not quantity and _looks_assigned(stats, order))):
         return Shape.OWN_NUMBER
-    if Hint.AGE in hints and _are_possible_ages(stats):
+    if ages:
         return Shape.AGE
     if not quantity and stats.distinct > 2 and RECENT_YEARS[0] <= stats.low and stats.high <= RECENT_YEARS[1]:
         return Shape.YEAR

@@ -151,6 +151,8 @@ def _looks_like_value(field: str, below: Sequence[str], *, codes: bool) -> bool:
 
 def _is_digits(field: str) -> bool:
     """Whether a text is digits and signs; 1e5 and NaN count too."""
+    if field.isdecimal():
+        return True
     if re.fullmatch(r"(?i)[+-]?(nan|inf|infinity|[\d.]+e[+-]?\d+)", field):
         return True
     return any(c.isdigit() for c in field) and not any(c.isalpha() for c in field)

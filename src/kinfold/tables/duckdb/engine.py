@@ -68,6 +68,7 @@ class DuckDB:
         self._recoded: dict[str, recoding_sql.RecodedTable] = {}
         self._tuples: dict[tuple[str, tuple[str, ...]], Frame] = {}
         self._counts: dict[Any, Any] = {}  # the latest counts: measures, pages and checks need them again
+        self._large_counts: dict[Any, int] = {}  # the bytes of each large one
         self._max_count_bytes = resources.counts_bytes
         self._categories: dict[tuple[str, str], str | None] = {}  # tables of numbers with several spellings
         self._finalize = weakref.finalize(self, self._db.close)
@@ -81,6 +82,7 @@ class DuckDB:
     def close(self, *, only_counts: bool = False) -> None:
         """Drop every row and remove every temporary file, as the garbage collector does; or only cached counts."""
         self._counts.clear()
+        self._large_counts.clear()
         pa.default_memory_pool().release_unused()
         if not only_counts:
             self._finalize()
@@ -228,16 +230,19 @@ class DuckDB:
             return self._counts[key]
         self._drop_counts(self._max_count_bytes - BYTES_PER_CELL * VALUES_PER_CLASS * classes)
         counted = count()
-        if key[1] or _count_cells(counted) <= MAX_SMALL_COUNT:
+        cells = _count_cells(counted)
+        if key[1] or cells <= MAX_SMALL_COUNT:
             self._counts[key] = counted
+            if cells > MAX_SMALL_COUNT:
+                self._large_counts[key] = BYTES_PER_CELL * cells
             self._drop_counts(self._max_count_bytes)
         return counted
 
     def _drop_counts(self, max_bytes: float) -> None:
         """Drop large counts from the cache, the oldest first, until the rest fits."""
-        large = [key for key, counted in self._counts.items() if _count_cells(counted) > MAX_SMALL_COUNT]
-        while large and sum(BYTES_PER_CELL * _count_cells(self._counts[key]) for key in large) > max_bytes:
-            del self._counts[large.pop(0)]
+        while self._large_counts and sum(self._large_counts.values()) > max_bytes:
+            oldest = next(iter(self._large_counts))
+            del self._counts[oldest], self._large_counts[oldest]
 
     def _count_spread(self, frame: Frame, tuples: Frame, name: str, reading: OrderedReading | Column) -> Spread:
         if isinstance(reading, Column):
