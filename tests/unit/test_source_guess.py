@@ -169,7 +169,7 @@ def test_numbers_and_other_words_are_not_words_for_missing(tmp_path: Path) -> No
 
 def test_an_unknown_word_that_repeats_among_numbers_is_a_question(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
-    path.write_text("\n".join(["x", *["ND"] * 4, *FILLING]), "utf-8")
+    path.write_text("\n".join(["x", *["ND"] * 4, *(str(i * i % 97 / 4) for i in range(80))]), "utf-8")
     profile = kinfold.profile(path)
     assert (profile.columns[0].kind, profile.columns[0].na) == ("continuous", ("ND",))
     assert [each.question for each in profile.questions] == ["Does ND in 'x' mean that the value is missing?"]
