@@ -207,3 +207,10 @@ def test_uniques_are_bounded_where_combinations_allow_classes_of_one() -> None:
     (finding,) = release.verdict.statements
     assert finding.holds
     assert 0 <= finding.found <= 0.005
+
+
+@pytest.mark.parametrize(("population", "k", "needed"), [(10, 10**12, 10**12), (10**12, 10**12, 49)])
+def test_a_k_map_of_any_k_is_computed_at_once(population: int, k: int, needed: int) -> None:
+    """A certificate can hold any k: neither checker counts up to it."""
+    assert find_k_map_size(40, population, k, 0.1) == needed
+    assert checker.find_needed_size(40, {"k": k, "population": population, "alpha": 0.1}) == needed
