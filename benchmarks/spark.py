@@ -84,8 +84,9 @@ def measured_in_parts(method: str, records: int, engine: str, folder: Path) -> R
         os.execv(sys.executable, [sys.executable, "-m", "benchmarks.spark", method, str(records), engine, str(folder)])
     kernels.warmup(modules=list_kernels(method))
     asked = whole.policy(method, None)
-    if method == "lattice":  # 44,800 tuples at most, with 6 diseases each
-        asked["columns"] |= {"marital": {"role": "other"}, "year": {"role": "other"}}
+    if method == "lattice":  # 5,600 tuples, with 6 diseases each
+        asked["privacy"] |= {"k": records // 10_000}
+        asked["columns"] |= {name: {"role": "other"} for name in ("education", "marital", "year")}
     else:
         asked["privacy"] |= {"k": 100}
         asked["columns"] |= {"pay": {"role": "other"}}

@@ -194,7 +194,7 @@ def check_events(
         shared: Counter[Any] = Counter()
         for own in people.values():
             events = list_events(own, codes, dates, required["days"])
-            for size in range(1, required["known"] + 1):
+            for size in range(1, min(required["known"], len(events)) + 1):
                 shared.update({*combinations(events, size)})
         matches.append(min(len(people), *shared.values(), math.inf))
         first = [day for own in people.values() if (day := _find_first(own, dates)) is not None]
@@ -328,12 +328,12 @@ def find_needed_size(records: int, parameters: Mapping[str, Any]) -> int:
 
     The people of a class are a Poisson variable, of which at least one is in the sample: their mean is records · k / N.
     """
-    k, mean = int(parameters["k"]), records * parameters["k"] / parameters["population"]
-    weight = {x: math.exp(x * math.log(mean) - mean - math.lgamma(x + 1)) for x in range(k + int(2 * mean) + 200)}
-    for size in range(1, k):
-        if math.fsum(weight[x] for x in weight if x >= size) <= -parameters["alpha"] * math.expm1(-mean):
-            return size
-    return k
+    k, population = int(parameters["k"]), parameters["population"]
+    mean = records * k / population if k <= population else 0.0  # more people than there are: a class has no size
+    chances = [math.exp(x * math.log(mean) - mean - math.lgamma(x + 1)) for x in range(int(2 * mean) + 200) if mean]
+    tails = [*accumulate(reversed(chances))][::-1]  # larger numbers have no weight
+    limit = -parameters["alpha"] * math.expm1(-mean)
+    return next((size for size in range(1, min(k, len(tails))) if tails[size] <= limit), k)
 
 
 def measure_risk(sizes: list[int], parameters: Mapping[str, Any]) -> float:

@@ -45,7 +45,7 @@ from kinfold.policy.table import Table, require_collectable
 from kinfold.policy.terms import build_release_terms, build_terms, describe_weights
 from kinfold.progress import Progress, StageProgress, cancellable, nested_progress, no_stage_progress
 from kinfold.release.certificate import Certificate, read_policy_values
-from kinfold.release.findings import add_perturbation, add_removed_findings
+from kinfold.release.findings import add_perturbation, add_population_risks, add_removed_findings
 from kinfold.release.inspection import check_folder, check_output_keys, check_table
 from kinfold.release.release import Release
 from kinfold.release.row_pairs import PairSources, drop_removed, pair_rows
@@ -204,6 +204,7 @@ def _measure(tables: TablePair, table: Table, prepared: PreparedTable, verdict: 
     quasi, original = encode_quasi(table, tables), tables.inspected[0]
     attributes = restore_original_values(table.engine, original, quasi, prepared.changed)
     measures = measure_release(tables, table.policy, verdict, attributes)
+    measures = add_population_risks(measures, table, tables.released)
     if prepared.unperturbed is not None:
         measures = add_perturbation(measures, table, prepared, tables.released, planned)
     belief = planned.belief

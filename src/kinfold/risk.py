@@ -94,7 +94,8 @@ def counts(table: Any, keys: Keys, weights: Any = None, missing: str = "value", 
     """Return the size of the class of each record, and the sum of its weights.
 
     `missing` is "value" (a missing value is a value of its own) or "any" (it fits every value, as in sdcMicro); then a
-    record of another class that lacks a value counts `alpha`. An attacker can tell a missing value from others, so no
+    record of another class that lacks a value counts `alpha`, and one that lacks all of several keys counts for records
+    that lack some. An attacker can tell a missing value from others, so no
     promise of kinfold uses "any".
 
     >>> counts({"age": [30, 30, None]}, "age", [10, 20, 30], missing="any").f.tolist()

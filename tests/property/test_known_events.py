@@ -250,6 +250,13 @@ def test_a_column_that_tells_when_the_first_event_of_a_person_was_is_refused() -
         kinfold.anonymize(table, policy(1, 0, {"entered": {"role": "other"}}))
 
 
+@pytest.mark.parametrize("role", ["quasi", "other"])
+def test_texts_that_look_like_dates_are_not_moved_and_refused(role: str) -> None:
+    table = visits(0).assign(seen=lambda t: pd.to_datetime(t.day).dt.strftime("%d.%m.%Y"))
+    with pytest.raises(kinfold.PolicyError, match="seen: its texts look like dates"):
+        kinfold.anonymize(table, policy(columns={"seen": {"role": role}}))
+
+
 def test_dates_with_a_time_are_refused() -> None:
     table = visits(0).assign(day=lambda t: pd.to_datetime(t.day) + pd.Timedelta("3h"))
     with pytest.raises(kinfold.DataError, match="have a time"):

@@ -338,8 +338,12 @@ class Measures(Displayable):
 
     def with_measure(self, section: str, key: str, value: Any, *notes: str) -> Measures:
         """Return the measures with one more risk or loss, and notes on it."""
-        changed = {section: {**self.values[section], key: value}, "notes": [*self.values["notes"], *notes]}
-        return replace(self, values={**self.values, **changed})
+        return self.with_measures(section, {key: value}, *notes)
+
+    def with_measures(self, section: str, values: Mapping[str, Any], *notes: str) -> Measures:
+        """Return the measures with further ones of a section, and notes on them."""
+        own = {section: {**self.values[section], **values}, "notes": [*self.values["notes"], *notes]}
+        return replace(self, values={**self.values, **own})
 
     def with_pairing(self, how: str, warnings: Sequence[str]) -> Measures:
         """Return the measures with a description of the pairing of rows, and its warnings."""

@@ -2,7 +2,7 @@
 
     risk.journalist, risk.individual    {max, mean}; also `risk.journalist_max` and `risk.marketer`
     risk.tau1, risk.tau2                see `singling_out`: with sampling weights
-    risk.uniques                        {sample, dankar, zayatz, pitman, snb}: with a population or sampling weights
+    risk.uniques                        {sample, dankar, zayatz, pitman, snb}: with people of a population or weights
     risk.above_threshold                {threshold, prosecutor, journalist or individual}: shares of the records
     risk.household_max                  with privacy.household: see `formulas.attackers`
     risk.linkage_subsets                [{columns, linkage, bound}], bound = 1/k
@@ -213,7 +213,8 @@ def add_optional_measures(
     """Add the optional measures to the tables of risk and loss; `pair` has the quasi-identifiers, in any order."""
     risks, losses = measures
     seed = policy.request.method.seed
-    chance = _add_outside_risks(options, tables, pair, risks)
+    promised = policy.request.privacy.population
+    chance = _add_outside_risks(options, tables, pair, risks, None if promised is None else promised.size)
     if (household := policy.request.privacy.household) is not None:
         number = partial(number_households, tables, household)
         risks.write("household_max", lambda: float(household_risk(chance(), number()).max()))
@@ -249,11 +250,11 @@ def _require_pair(tables: TablePair, pair: PairSource) -> Pair:
 
 
 def _add_outside_risks(
-    options: MeasureOptions, tables: TablePair, pair: PairSource, table: MeasureTable
+    options: MeasureOptions, tables: TablePair, pair: PairSource, table: MeasureTable, size: int | None
 ) -> Callable[[], Floats]:
     """Add the risk from attackers who do not know whether a person is in the release; return the best known risk."""
     risks: dict[str, Callable[[], Floats]] = {"prosecutor": lambda: prosecutor_risk(_released_classes(pair))}
-    people: Callable[[], int] | None = None
+    people: Callable[[], int] | None = None if size is None else lambda: size
     if options.population is not None:
         population = tables.engine.read(options.population, form=tables.original.form.for_other_file())
         risks["journalist"] = compute_once(lambda: compute_journalist_risk(pair(), tables.engine, population))

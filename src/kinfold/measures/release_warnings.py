@@ -98,7 +98,8 @@ def _select_amounts(pair: Pair) -> dict[str, Floats]:
 def check_k_alone(engine: Engine, released: Any, policy: BoundPolicy) -> Iterator[str]:
     """Yield a warning of each confidential column that no promise but k protects."""
     privacy, quasi = policy.request.privacy, policy.quasi
-    levels = (privacy.t, privacy.l, privacy.p, privacy.alpha, privacy.beta, privacy.delta)
+    confidence = privacy.combinations and privacy.combinations.confidence
+    levels = (privacy.t, privacy.l, privacy.p, privacy.alpha, privacy.beta, privacy.delta, confidence)
     if any(level is not None for level in levels):
         return
     for column in policy.with_role(Role.CONFIDENTIAL):

@@ -149,7 +149,11 @@ def _read_codes(table: Table, names: Sequence[str]) -> Iterator[_Code]:
 
 
 def _describe(known: KnownEvents, empty: int, events: int, steps: int) -> Iterator[str]:
-    yield f"{empty:,} of {plural(events, 'event')} were left empty, because too few people of their class have the same"
+    what = (
+        f"{empty:,} of {plural(events, 'event')} were left empty, because too few people of their class have the same"
+    )
+    advice = "; coarser codes, longer periods (days_known) or fewer events_known would keep more"
+    yield what + (advice if 2 * empty > events else "")
     if steps:
         yield f"codes of events were generalized by up to {plural(steps, 'level')}"
     if known.dates:

@@ -6,6 +6,7 @@ differ from row to row: diagnosis, blood pressure. The rows decide, unless the p
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +28,9 @@ from kinfold.tables.relations import MIN_ROWS_COMPARED, SampledColumn, find_func
 from kinfold.tables.schema import AS_TEXT, Kind, Role
 
 PROTECTED = (Role.QUASI, Role.CONFIDENTIAL)
+DATE_TEXT = re.compile(r"\s*(\d{4}[-./]\d\d?[-./]\d\d?|\d\d?[-./]\d\d?[-./](\d\d){1,2})([T ].*)?")
+DATE_TEXT_SHARE = 0.9  # of the texts of a column: a few can be unreadable
+SAMPLED_TEXTS = 1_000
 RISING = 0.99  # the correlation of ranks with dates from which values tell the date
 
 
@@ -103,7 +107,8 @@ def separate_events(engine: Engine, frame: Any, policy: BoundPolicy) -> BoundPol
     if problems:
         raise DataError(problems)
     result = replace(policy, columns=tuple(columns))
-    if problems := [*_find_problems(result), *_find_telling_columns(engine, frame, result, person)]:
+    telling = _find_telling_columns(engine, frame, result, person)
+    if problems := [*_find_problems(result), *_find_date_texts(engine, frame, result), *telling]:
         raise PolicyError(problems)
     return result
 
@@ -131,6 +136,23 @@ def _count_differing(engine: Engine, frame: Any, name: str, person: NDArray[np.i
     np.minimum.at(low, person, codes)
     np.maximum.at(high, person, codes)
     return int((low < high).sum())
+
+
+def _find_date_texts(engine: Engine, frame: Any, policy: BoundPolicy) -> Iterator[Problem]:
+    """Yield texts that look like dates, which could not be moved: in frames, and in formats that are not declared."""
+    events = [c for c in policy.columns if c.event and c.role is Role.QUASI]
+    moving = any(c.kind is Kind.DATE for c in events)
+    others = [c for c in policy.columns if moving and c.role in (Role.CONFIDENTIAL, Role.OTHER)]
+    texts = [c for c in (*events, *others) if c.kind is not Kind.DATE and c.column.storage.kind is Kind.NOMINAL]
+    rows = np.unique(np.linspace(0, policy.rows - 1, min(policy.rows, SAMPLED_TEXTS)).astype(np.int64))
+    some = engine.take(frame, rows)[0] if texts else None
+    for column in texts:
+        values = [text for text in engine.collect(some, {column.name: AS_TEXT}).column(0).to_pylist() if text]
+        if sum(bool(DATE_TEXT.fullmatch(text)) for text in values) > DATE_TEXT_SHARE * len(values):
+            what = f"columns.{format_toml_key(column.name)}: its texts look like dates, which are moved if it is a date"
+            yield Problem(
+                what, 'declare type = "date" (and source.dates, if they are not like 2024-12-31), or remove it'
+            )
 
 
 def _find_telling_columns(

@@ -246,7 +246,7 @@ class ColumnPolicy(Section):
     ] = ()  # before or after each number of the source; released without it
     missing: Literal["refuse", "separate", "mean", "drop"] = "refuse"
     missing_rare: Literal["blank", "drop", "refuse"] = "blank"  # separate: records with a rare pattern
-    order: Texts | None = None
+    order: Annotated[Texts, Field(min_length=1)] | None = None
     average: Literal["mean", "median", "convex-median", "mode", "shares", "generalize", "suppress"] | None = None
     hierarchy: HierarchySpec | None = None
     weight: Positive = 1.0

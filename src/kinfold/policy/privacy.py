@@ -11,10 +11,15 @@ from pydantic import BeforeValidator, Field, StrictBool, StrictInt, model_valida
 from kinfold.errors import Problem
 from kinfold.policy.validation import PolicyFile, Section
 
+MAX_DIGITS = 100  # of a whole number in a policy: a double cannot hold one of more than 308
+
 
 def _to_integer(value: Any) -> Any:
     # accept numpy's integers, but not True
-    return operator.index(value) if hasattr(value, "__index__") and not isinstance(value, bool) else value
+    number = operator.index(value) if hasattr(value, "__index__") and not isinstance(value, bool) else value
+    if isinstance(number, int) and abs(number) >= 10**MAX_DIGITS:
+        raise ValueError(f"a whole number has at most {MAX_DIGITS} digits")
+    return number
 
 
 Integer = Annotated[StrictInt, BeforeValidator(_to_integer)]
@@ -62,6 +67,8 @@ class PopulationKeys(Section):
                 raise ValueError(f"{key} is for a population with a {'table' if self.table is None else 'size'}")
         if self.size is not None and (self.k is None) != (self.alpha is None):
             raise ValueError("an estimated k-map needs k and alpha")
+        if self.size is not None and self.k is not None and self.k > self.size:
+            raise ValueError("k is above the size of the population")
         if self.presence is not None and self.presence[0] > self.presence[1]:
             raise ValueError("the first share of presence is above the second")
         return self

@@ -155,6 +155,7 @@ def _describe_problem(detail: Any, key: str, place: str, policy: type[BaseModel]
     if detail["type"] == "missing":
         return Problem(f"{place}: '{key}' is missing", _find_hint(key) or "add it", key=path)
     plain = re.sub(r"valid dictionary( or instance of \w+)?", "section of keys", detail["msg"])
+    plain = plain.replace("a valid path for <class 'pathlib.Path'>", "the path of a file, as text")
     plain = plain.removeprefix("Value error, ")
     plain = plain.replace("valid integer", "whole number").replace("valid tuple", "list").replace("valid ", "")
     plain = plain.removeprefix("Input ") if plain.startswith("Input ") else f"is refused: {plain}"

@@ -18,7 +18,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import islice
+from itertools import chain, islice
 from math import ceil
 
 import numpy as np
@@ -169,7 +169,8 @@ def find_people(columns: Sequence[RoleProposal], comparison: RowComparison, k: i
     people = _find_numbered(columns, comparison)
     if people.unit is not None and people.unit.people:
         return people
-    rows = next(_find_unnumbered(columns, comparison, people.keys), None)
+    starts, pairs = _find_starts(columns, comparison), _find_pairs(columns, comparison)
+    rows = next(chain(starts, pairs, _find_equal_facts(columns, comparison, people.keys)), None)
     return people if rows is None else _ask_about_rows(people, rows, k)
 
 
@@ -393,15 +394,6 @@ def _ask_about_rows(people: People, rows: _Rows, k: int) -> People:
     answers = tuple(dict.fromkeys(str(k * each) for each in (rows.bound, rows.most, 1)))
     ask = OpenQuestion("unit", question, evidence, "privacy.k", answers[0], answers)
     return replace(people, keys=(*people.keys, *rows.keys), questions=(ask,), rows_of_person=rows.bound)
-
-
-def _find_unnumbered(
-    columns: Sequence[RoleProposal], comparison: RowComparison, households: Sequence[str]
-) -> Iterator[_Rows]:
-    """Yield the signs that people have several rows although no column numbers them."""
-    yield from _find_starts(columns, comparison)
-    yield from _find_pairs(columns, comparison)
-    yield from _find_equal_facts(columns, comparison, households)
 
 
 def _find_starts(columns: Sequence[RoleProposal], comparison: RowComparison) -> Iterator[_Rows]:

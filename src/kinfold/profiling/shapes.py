@@ -304,9 +304,7 @@ def _detect_integer_shape(stats: ValueStats, order: OrderStats | None, hints: fr
     if not quantity and stats.distinct > MAX_CODE_VALUES and _matches(stats, WRITTEN_DATE):
         return Shape.MANY_CODES  # whose average would be no date
     ages = Hint.AGE in hints and _are_possible_ages(stats)
-    counting = _counts_records(stats) and not (
-        ages and stats.low > 1
-    )  # records are not numbered from 20 in a column "age"
+    counting = _counts_records(stats) and not (ages and stats.low > 1)  # numbers of records do not start at 20
     if is_nearly_unique(stats) and (counting or (not quantity and _looks_assigned(stats, order))):
         return Shape.OWN_NUMBER
     if ages:

@@ -87,7 +87,7 @@ def detect_form(schema: Schema, stats: Mapping[str, ValueStats], declared: Sourc
     """Return the format of a table: what is declared, and the rest as detected in its columns."""
     units = {c.name: unit for c in schema if (unit := _detect_unit(c, stats[c.name]))}
     with_units = [_with_unit(c, stats[c.name], units.get(c.name)) for c in schema]
-    words = {c.name: unknown for c in with_units if (unknown := find_unknown_words(c, stats[c.name])) is not None}
+    words = {c.name: each for c in with_units if (each := find_unknown_words(c, stats[c.name])) is not None}
     schema = replace(schema, columns=tuple(_without_others(c) if c.name in words else c for c in with_units))
     detected = declared
     if not declared.has_marks:

@@ -287,15 +287,15 @@ def count_unique_by_level(
     tally = engine.tally(frame, [name, *quasi], {})
     own = np.array([label_row[key] for key in tally.keys[name]], np.int64)
     _, others = np.unique(encode_columns(tally.keys, quasi or [name]) * bool(quasi), axis=0, return_inverse=True)
-    in_combination: list[float] = []
+    with_others: list[float] = []
     by_column: list[float] = []
     for level in range(hierarchy.height + 1):
         labels = np.where(own < 0, -1, hierarchy.paths[own, level]) + 1
         _, groups = np.unique(others.ravel() * (labels.max() + 1) + labels, return_inverse=True)
-        for shares, codes in ((in_combination, groups), (by_column, labels)):
+        for shares, codes in ((with_others, groups), (by_column, labels)):
             sizes = np.bincount(codes, tally.sizes)
             shares.append(float((sizes == 1).sum() / max(sizes.sum(), 1)))
-    return in_combination, by_column
+    return with_others, by_column
 
 
 def _is_quasi(policy: Policy, name: str) -> bool:

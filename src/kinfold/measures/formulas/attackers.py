@@ -217,6 +217,8 @@ def presence(sizes: ArrayLike, population: ArrayLike) -> Floats:
 def count_fitting(keys: ArrayLike, weights: ArrayLike | None = None, share: float = 1.0) -> tuple[Floats, Floats]:
     """Return for each record the records that fit it, and the sum of their weights.
 
+    With several keys, a record without any key is not counted for complete records, as in sdcMicro.
+
     >>> [each.tolist() for each in count_fitting([[0], [0], [1], [-1]], [10.0, 20.0, 30.0, 40.0], share=0.5)]
     [[2.5, 2.5, 1.5, 4.0], [50.0, 50.0, 50.0, 100.0]]
     """
@@ -229,12 +231,14 @@ def count_fitting(keys: ArrayLike, weights: ArrayLike | None = None, share: floa
     tuples = codes[first]
     pattern, example = group_rows(tuples < 0)
     rows = [np.flatnonzero(pattern == number) for number in range(len(example))]
-    totals = counts.copy()
+    totals, missing = counts.copy(), (tuples < 0).sum(axis=1)
     for known in rows:
         for other in rows:
+            if missing[known[0]] == 0 and missing[other[0]] == tuples.shape[1] > 1:
+                continue
             shared = (tuples[known[0]] >= 0) & (tuples[other[0]] >= 0)
             totals[known] += _sum_fitting(tuples, counts, known, other, shared, share)
-    totals[(tuples < 0).all(axis=1)] = counts.sum(axis=0)
+    totals[missing == tuples.shape[1]] = counts.sum(axis=0)
     return totals[group, 0], totals[group, 1]
 
 

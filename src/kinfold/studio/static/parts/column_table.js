@@ -221,6 +221,7 @@ function reason(column) {
       { colspan: HEADS.length + 2 },
       `Proposed: ${role}, because ${text}.`,
       hierarchy ? ` Hierarchy: ${hierarchy}.` : null,
+      column.of ? ` An attribute of the ${column.of}.` : null,
       h("span", { class: "soft" }, ` Values: ${ends(column)}.`),
     ),
   );
