@@ -18,7 +18,6 @@ from kinfold.comparison import Outcome, Setting, rank
 from kinfold.errors import Unreachable
 from kinfold.policy.toml_values import KeyPath
 from kinfold.release.report.risk_utility_map import MAP_HEIGHTS, MAP_WIDTH
-from kinfold.studio.column_pairs import compare_pair
 from kinfold.studio.guard import Call, route
 from kinfold.studio.job_queue import Job
 from kinfold.studio.policy_routes import (
@@ -34,7 +33,7 @@ from kinfold.studio.policy_routes import (
 )
 from kinfold.studio.refusals import Refusal
 from kinfold.studio.release_files import describe_repeat, get_table_stem, pack_folder, save_folder, write_repeat_policy
-from kinfold.studio.release_rows import FILTERS, RECORDS_FILE, ReleaseRows, collect_texts
+from kinfold.studio.release_rows import FILTERS, RECORDS_FILE, ReleaseRows, collect_texts, compare_pair
 from kinfold.studio.sessions import StudioRun, StudioSession, read_json
 from kinfold.studio.table_jobs import make_chart
 from kinfold.studio.table_loading import clean_name, get_bounds
