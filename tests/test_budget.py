@@ -36,12 +36,12 @@ BUDGET = {
     "profiling/frameworks": (1, 240),
     "release": (10, 2_500),
     "release/report": (9, 2_050),
-    "studio": (18, 4_050),
+    "studio": (17, 4_050),
     "tables": (16, 3_350),
     "tables/databases": (6, 1_090),
     "tables/duckdb": (8, 2_340),
     "tables/readers": (11, 2_420),
-    "tables/spark": (10, 2_340),
+    "tables/spark": (10, 2_330),
 }
 ENGINE_VERBS = 14
 CALL_DEPTH = 20  # functions from `main` to the MDAV kernel

@@ -93,7 +93,6 @@ ONLY_IN = {
         "policy/encoding.py",
         "policy/exact_values.py",
         "release/several_releases.py",
-        "studio/column_pairs.py",
         "studio/release_rows.py",
         "tables",
     },

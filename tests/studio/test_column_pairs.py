@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from kinfold.studio.column_pairs import compare_pair
+from kinfold.studio.release_rows import compare_pair
 
 
 def texts(*values: str | None) -> pa.ChunkedArray:

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from kinfold.profiling.correlations import Correlations, Numbers
 from kinfold.tables.engine import Engine
+from kinfold.tables.recoding import encode_dictionary
 from kinfold.tables.schema import Column
 
 Codes: TypeAlias = NDArray[np.int64]  # -1: missing
@@ -33,7 +34,7 @@ Codes: TypeAlias = NDArray[np.int64]  # -1: missing
 LINKS = "links the rows of"  # the phrase of a near-key of households
 LINKS_EVENTS = "shows which rows have the same"  # and of people with several rows
 SAMPLED_ROWS = 20_000
-BLOCKS = 10
+BLOCKS = 10  # of sampled rows, spread over the table
 MAX_COMPARED_ROWS = 3_000_000  # of a table whose columns are compared if the sample has too few equal values
 MAX_CODE = 2**62
 MAX_DENSE_CODE = 4  # codes per row up to which counting by code is faster than by sorted code
@@ -107,8 +108,8 @@ def draw_sample(engine: Engine, frame: Any, columns: Sequence[Column]) -> RowSam
     texts = engine.collect(sampled, dict.fromkeys(column.name for column in columns))
     codes, labels = {}, {}
     for column in columns:
-        encoded = texts.column(column.name).combine_chunks().dictionary_encode()
-        codes[column.name], labels[column.name] = _read_codes(encoded), encoded.dictionary.to_pylist()
+        coded, values = encode_dictionary(texts.column(column.name))
+        codes[column.name], labels[column.name] = coded.astype(np.int64), values.to_pylist()
     numeric = {column.name: column for column in columns if column.storage.kind.is_numeric}
     numbers = {}
     for name, values in zip(numeric, engine.collect(sampled, numeric).columns if numeric else (), strict=True):
@@ -116,15 +117,6 @@ def draw_sample(engine: Engine, frame: Any, columns: Sequence[Column]) -> RowSam
         numbers[name] = np.where(np.isfinite(array) & (codes[name] >= 0), array, np.nan)
         codes[name] = _encode_numbers(numbers[name])
     return RowSample(codes, numbers, rows, labels)
-
-
-def encode_texts(values: Any) -> Codes:
-    """Return a code for each text; null is -1."""
-    return _read_codes(values.combine_chunks().dictionary_encode())
-
-
-def _read_codes(encoded: Any) -> Codes:
-    return np.asarray(encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False), np.int64)
 
 
 def _encode_numbers(numbers: Numbers) -> Codes:
@@ -171,7 +163,8 @@ class RowEvidence:
         if self.sample.complete:
             return self.sample.codes[name]
         if name not in self._table:
-            self._table[name] = encode_texts(self._engine.collect(self._frame, {name: None}).column(0))
+            values = self._engine.collect(self._frame, {name: None}).column(0)
+            self._table[name] = encode_dictionary(values)[0].astype(np.int64)
         return self._table[name]
 
     def get_texts(self, name: str) -> list[str | None]:

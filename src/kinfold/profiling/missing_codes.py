@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from kinfold.profiling.shapes import MAX_AGE, MAX_GRADES
 from kinfold.tables.column_names import Hint, find_hints, mentions
 from kinfold.tables.duckdb.columns import MISSING_WORDS
 from kinfold.tables.schema import Column, Storage, ValueStats, normalize_category
@@ -60,9 +61,7 @@ MIN_FREQUENCY_RATIO = 3.0  # of a code to the most frequent value of the tail ne
 MIN_INNER_RATIO = 10.0  # of a code in the midst of the other numbers
 MIN_GAP = 0.5  # between a code and the other numbers, as a share of their range
 MIN_AMOUNT_RATIO = 3.0  # of a code to the largest other number; below, it may be the end of the range of an amount
-MAX_AGE = 120
 MAX_SHARE_OF_NO_AGES = 0.2  # of rows; with more, the ages are in months or days
-MAX_GRADES = 7  # different numbers that may be grades: -1, 0 and 1
 SIGNED_NAMES = (
     "temp* temperatur* change* diff* delta* balance* saldo* veranderung* variacion* variation* z log ln score* scale*"
 )

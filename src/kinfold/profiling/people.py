@@ -38,10 +38,9 @@ MAX_HOUSEHOLD_SIZE = 15.0  # mean rows of a value; more are a group
 MAX_UNEXPLAINED_CONSTANT = 0.05  # share of the expected differences within the rows of a person; a few are errors
 MIN_UNEXPLAINED_VARYING = 0.3
 MAX_UNEXPLAINED_AGE = 0.1  # share of the variance of ages within the rows of a person
-MIN_PEOPLE_IN_HOUSEHOLDS = 2.0  # rows of each member, in a panel: years
 MEMBER_ENDING = re.compile(r"[-_./:](\d{1,3}|[A-Za-z]{1,2}\d{0,3})$")  # of a number with a person's: P0001-1, 17_V2
 MAX_ENDINGS = 30  # different ends of numbers that start with the number of a person
-MIN_ROWS_PER_START = 1.5
+MIN_ROWS_PER_START = 1.5  # of the start of numbers, or of a full name
 MIN_FILLED = 0.9  # share of rows with a value, of facts that are compared together
 MAX_UNEXPLAINED_BY_FACTS = 0.7  # of the expected differences in sex within equal facts, which other people may share
 DEVIATIONS_BY_FACTS = 3.0  # of the share that remains by chance, about one over the root of the expected differences
@@ -285,7 +284,9 @@ def _judge_key(column: RoleProposal, comparison: RowComparison) -> _Key:
     numbered = has_waves(column.shape, column.stats) or (
         not comparison.describes_people and _has_assigned_numbers(column)
     )
-    if len(determined) >= MIN_DETERMINED or numbered or _are_full_names(column):
+    full_names = Hint.PERSON in column.hints and column.stats.mean_words >= 2  # of people with several rows, it seems
+    named = full_names and column.stats.mean_count >= MIN_ROWS_PER_START
+    if len(determined) >= MIN_DETERMINED or numbered or named:
         whose = Whose.UNKNOWN
     return _Key(column, whose, determined, ())
 
@@ -305,13 +306,6 @@ def _decide(column: RoleProposal, constant: Sequence[str], varying: Sequence[str
     return Whose.UNKNOWN if named or (constant and not varying) else Whose.GROUP
 
 
-def _are_full_names(column: RoleProposal) -> bool:
-    """Whether names of people or addresses, of several words, have so many rows that people seem to have several."""
-    return (
-        Hint.PERSON in column.hints and column.stats.mean_words >= 2 and column.stats.mean_count >= MIN_ROWS_PER_START
-    )
-
-
 def _has_assigned_numbers(column: RoleProposal) -> bool:
     """Whether a column without a meaning counts from 0 or 1 without gaps, or has codes with gaps: people, devices."""
     stats = column.stats
@@ -324,7 +318,9 @@ def _has_assigned_numbers(column: RoleProposal) -> bool:
 
 
 def _ask_about_unit(key: _Key, others: Sequence[str]) -> OpenQuestion:
-    facts = [f"{_list_names(names)} {verb} within a value" for names, verb in _pair_facts(key) if names]
+    change = "changes" if len(key.varying) == 1 else "change"
+    pairs = ((key.constant, _agree(key.constant)), (key.varying, change))
+    facts = [f"{_list_names(names)} {verb} within a value" for names, verb in pairs if names]
     rows = f"{key.proposal.stats.mean_count:.1f} rows for each value of '{key.name}'"
     evidence = "; ".join([rows, *(facts or ["no column such as sex or date of birth says whose rows they are"])])
     question = f"Is each value of '{key.name}' one person with several rows?"
@@ -335,11 +331,6 @@ def _ask_about_unit(key: _Key, others: Sequence[str]) -> OpenQuestion:
 
 def _agree(constant: Sequence[str]) -> str:
     return "does not change" if len(constant) == 1 else "do not change"
-
-
-def _pair_facts(key: _Key) -> Iterator[tuple[tuple[str, ...], str]]:
-    yield key.constant, _agree(key.constant)
-    yield key.varying, "changes" if len(key.varying) == 1 else "change"
 
 
 def _list_names(names: Sequence[str]) -> str:

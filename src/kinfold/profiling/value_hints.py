@@ -75,7 +75,7 @@ TITLED_NAME = re.compile(  # of a few people with a title, or of their offices
 MIN_ADDRESSES = 20
 MIN_ADDRESS_SHARE = 0.5  # of the values: other streets have no telling word
 
-ALMOST_ALL = 0.95
+MIN_DATED_SHARE = 0.95  # of the values, for dates of birth
 LAST_FIRST_BIRTH = 1980  # a table whose first year is later is about events
 MIN_BIRTH_YEARS = 15
 _month = r"(?:0?[1-9]|1[0-2])"
@@ -114,7 +114,7 @@ def are_births(values: Sequence[str]) -> bool:
     (True, True, False)
     """
     matches = [match for value in values if (match := WRITTEN_MONTH.fullmatch(value.strip()))]
-    if len(matches) < max(2, ALMOST_ALL * len(values)):
+    if len(matches) < max(2, MIN_DATED_SHARE * len(values)):
         return False
     years = [int(match["year"] or match["last"]) for match in matches]
     return min(years) <= LAST_FIRST_BIRTH and max(years) - min(years) >= MIN_BIRTH_YEARS

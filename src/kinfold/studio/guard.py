@@ -39,6 +39,7 @@ ROUTES: list[Route] = []  # filled by the modules of routes
 SAFE_METHODS = ("GET", "HEAD")
 SAME_SITE_VALUES = ("same-origin", "none")  # of Sec-Fetch-Site: this page, or a typed address
 ENTRY_PAGE = '<!doctype html><meta http-equiv="refresh" content="0; url=/"><title>kinfold studio</title>'
+MAX_ROWS_PER_PAGE = 500  # a page shows no more at a time
 COOKIE_SECONDS = 30 * 86_400
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
@@ -160,6 +161,10 @@ class Call:
         if not text.isdecimal() or len(text) > 12:
             raise Refusal(400, f"{name} is not a whole number", "use a number from 0")
         return min(int(text), maximum)
+
+    def get_range(self) -> tuple[int, int]:
+        """Return the first row and the number of rows that a page asks for."""
+        return self.get_integer("from", 0, 10**12), self.get_integer("count", 100, MAX_ROWS_PER_PAGE)
 
 
 def route(path: str, method: str = "GET", *, upload: bool = False) -> Callable[[Answer], Answer]:

@@ -18,7 +18,6 @@ from kinfold.comparison import Outcome, Setting, rank
 from kinfold.errors import Unreachable
 from kinfold.policy.toml_values import KeyPath
 from kinfold.release.report.risk_utility_map import MAP_HEIGHTS, MAP_WIDTH
-from kinfold.studio.column_pairs import compare_pair
 from kinfold.studio.guard import Call, route
 from kinfold.studio.job_queue import Job
 from kinfold.studio.policy_routes import (
@@ -34,7 +33,7 @@ from kinfold.studio.policy_routes import (
 )
 from kinfold.studio.refusals import Refusal
 from kinfold.studio.release_files import describe_repeat, get_table_stem, pack_folder, save_folder, write_repeat_policy
-from kinfold.studio.release_rows import FILTERS, RECORDS_FILE, ReleaseRows, collect_texts
+from kinfold.studio.release_rows import FILTERS, RECORDS_FILE, ReleaseRows, collect_texts, compare_pair
 from kinfold.studio.sessions import StudioRun, StudioSession, read_json
 from kinfold.studio.table_jobs import make_chart
 from kinfold.studio.table_loading import clean_name, get_bounds
@@ -42,7 +41,6 @@ from kinfold.studio.table_loading import clean_name, get_bounds
 REPORT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
 RELEASE_PARTS = ("public", "internal")
 MIN_MAP_WIDTH, MAX_MAP_WIDTH, MIN_MAP_HEIGHT = 180, 1200, 220  # pixels
-MAX_ROWS_PER_PAGE = 500
 FACT_NAMES = ("verdict", "classes", "records", "task", "suda", "stages")
 
 
@@ -139,7 +137,7 @@ async def show_rows(call: Call) -> Any:
         raise Refusal(400, "there is no such filter", f"use {', '.join(FILTERS)}")
     group = call.get_integer("class", 0, 10**9) if "class" in wanted else None
     chosen = (wanted.get("show", "all"), wanted.get("column"), group, wanted.get("sort", "record"))
-    start, count = call.get_integer("from", 0, 10**9), call.get_integer("count", 100, MAX_ROWS_PER_PAGE)
+    start, count = call.get_range()
 
     def answer() -> dict[str, Any]:
         records = rows.select(*chosen, down=wanted.get("down") == "1")
@@ -154,7 +152,7 @@ async def show_classes(call: Call) -> Any:
     """Return classes of the release with their released values."""
     session, run = _get_run(call, finished=True)
     rows, wanted = await _load_rows(session, run), call.request.query_params
-    start, count = call.get_integer("from", 0, 10**9), call.get_integer("count", 100, MAX_ROWS_PER_PAGE)
+    start, count = call.get_range()
     order, down = wanted.get("sort", "size"), wanted.get("down") == "1"
     page = await asyncio.to_thread(partial(rows.describe_classes, order, start, count, down=down))
     return {"total": len(rows.sizes), "columns": list(rows.released_quasi), "rows": page}

@@ -31,7 +31,6 @@ SQLITE_SUFFIXES = (".sqlite", ".sqlite3", ".db")
 TABLES_QUERY = (
     "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%' ORDER BY name"
 )
-MAX_ROWS_PER_PAGE = 500
 READ_OPTIONS = ("na", "decimal", "thousands", "dates", "encoding", "separator", "sheet", "header", "skip")
 
 
@@ -125,8 +124,7 @@ async def show_rows(call: Call) -> Any:
     """Return some rows as texts."""
     session = call.session
     facts = session.table.facts
-    start = call.get_integer("from", 0, 10**12)
-    count = call.get_integer("count", 100, MAX_ROWS_PER_PAGE)
+    start, count = call.get_range()
     if start + count <= FIRST_ROWS or facts["rows"] <= FIRST_ROWS:
         cells = facts["first"][start : start + count]
     else:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -211,7 +212,7 @@ def route_rows(session: JobSession, db: Database, frame: SparkFrame, columns: Re
     rows = _encode(session, db, frame, columns)
     schema = ", ".join(f"{name} double" for name in value_names(len(columns)))
     with session.job():
-        return rows.mapInArrow(BatchRouter(route), f"place bigint, {schema}, region bigint")
+        return rows.mapInArrow(partial(_route_batches, route), f"place bigint, {schema}, region bigint")
 
 
 def _encode(session: JobSession, db: Database, frame: SparkFrame, columns: RequestedColumns) -> Any:
@@ -241,14 +242,8 @@ def _encode_values(session: JobSession, db: Database, rows: Any, name: str, colu
     return joined.withColumn(name, col("code").cast("double")).drop("code")
 
 
-class BatchRouter:
-    """Adds the region of each row, in an executor."""
-
-    def __init__(self, route: Route) -> None:
-        self.route = route
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of each batch with their regions."""
-        for batch in batches:
-            regions = pa.array(self.route(pa.Table.from_batches([batch])), pa.int64())
-            yield pa.record_batch([*batch.columns, regions], [*batch.schema.names, "region"])
+def _route_batches(route: Route, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of each batch with their regions."""
+    for batch in batches:
+        regions = pa.array(route(pa.Table.from_batches([batch])), pa.int64())
+        yield pa.record_batch([*batch.columns, regions], [*batch.schema.names, "region"])

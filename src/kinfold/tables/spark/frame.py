@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -134,7 +134,7 @@ class SparkFrame:
         select = [f"{cast_for_spark(value, kinds[name])} AS {name}" for name, value in values.items()]
         query = f"SELECT {', '.join([*select, PLACE])} FROM ({self._batch_query()}) s"
         with silence_pyspark():
-            return self.rows.mapInArrow(BatchQuery(query), describe_schema(kinds, place="bigint"))
+            return self.rows.mapInArrow(partial(_query_batches, query), describe_schema(kinds, place="bigint"))
 
     def count_by_sql(self, counts: Sequence[str]) -> Any:
         """Return a DataFrame of one row: counts over all rows, each given as DuckDB's SQL over a batch."""
@@ -142,7 +142,7 @@ class SparkFrame:
         select = ", ".join(f"CAST({count} AS BIGINT) AS {name}" for name, count in zip(names, counts, strict=True))
         query, schema = f"SELECT {select} FROM ({self._batch_query()}) s", ", ".join(f"{name} bigint" for name in names)
         with silence_pyspark():
-            rows = self.rows.mapInArrow(BatchQuery(query), schema)
+            rows = self.rows.mapInArrow(partial(_query_batches, query), schema)
         return rows.selectExpr(*(f"sum({name}) AS {name}" for name in names))
 
     def _batch_query(self) -> str:
@@ -156,24 +156,18 @@ class SparkFrame:
         return replace(self, rows=rows, layout=replace(layout, table=table, types=types))
 
 
-class BatchQuery:
-    """A query over batches of rows in the Python of an executor; its rows are called `batch`."""
+def _query_batches(query: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the result of a query over each batch, whose rows are called `batch`, in the Python of an executor."""
+    from kinfold.tables.duckdb.connection import start_instance
 
-    def __init__(self, query: str) -> None:
-        self.query = query
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the result of each batch."""
-        from kinfold.tables.duckdb.connection import start_instance
-
-        with start_instance(":memory:", {"threads": "1"})[0] as db:
-            for batch in batches:
-                db.register("batch", pa.Table.from_batches([batch]))
-                try:
-                    yield from db.sql(self.query).to_arrow_table().combine_chunks().to_batches()
-                except duckdb.ConversionException:  # its message quotes the value
-                    raise MisfitError(MISFIT_MARKER) from None
-                db.unregister("batch")
+    with start_instance(":memory:", {"threads": "1"})[0] as db:
+        for batch in batches:
+            db.register("batch", pa.Table.from_batches([batch]))
+            try:
+                yield from db.sql(query).to_arrow_table().combine_chunks().to_batches()
+            except duckdb.ConversionException:  # its message quotes the value
+                raise MisfitError(MISFIT_MARKER) from None
+            db.unregister("batch")
 
 
 MAX_BROADCAST_ROWS = 500_000  # every executor gets a copy of a smaller map; Spark decides how to join a larger one

@@ -12,6 +12,7 @@ import pickle
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -99,7 +100,7 @@ def read_contents(driver: Driver, place: SparkPlace, form: SourceForm, table: st
     ending = f".{place.format}"
     contents = files.select("path", "content")
     with driver.session.job():
-        surveyed = contents.mapInArrow(SurveyContents(form, ending), "path string, survey binary")
+        surveyed = contents.mapInArrow(partial(_survey_contents, form, ending), "path string, survey binary")
     packed = driver.collect(surveyed, "a description of each file", at_most=len(sizes["path"])).to_pydict()
     surveys = [
         replace(pickle.loads(survey), path=path)  # noqa: S301  from our own executors
@@ -113,40 +114,30 @@ def read_contents(driver: Driver, place: SparkPlace, form: SourceForm, table: st
     values = [f"{cast_for_spark(c, kind)} AS {c}" for c, kind in kinds.items()]
     before = {survey.path: offset for survey, offset in zip(surveys, offsets, strict=True)}
     with driver.session.job():
-        reader = ReadContents(form, ending, values, before)
+        reader = partial(_read_contents, form, ending, values, before)
         rows = contents.mapInArrow(reader, describe_schema(kinds, place="bigint")).persist()
     return SparkFrame(rows, replace(layout, order=PLACE), sum(survey.rows for survey in surveys))
 
 
-class SurveyContents:
-    """Surveys files, given by their bytes, in an executor."""
-
-    def __init__(self, form: SourceForm, ending: str) -> None:
-        self.form, self.ending = form, ending
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield what each file contains."""
-        for path, copy in _write_copies(batches, self.ending):
-            survey: FileSurvey = survey_file(str(copy), _get_name(path), self.form)
-            packed = pa.array([pickle.dumps(survey)], pa.binary())
-            yield pa.record_batch({"path": pa.array([path]), "survey": packed})
+def _survey_contents(form: SourceForm, ending: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield what each file contains."""
+    for path, copy in _write_copies(batches, ending):
+        survey: FileSurvey = survey_file(str(copy), _get_name(path), form)
+        packed = pa.array([pickle.dumps(survey)], pa.binary())
+        yield pa.record_batch({"path": pa.array([path]), "survey": packed})
 
 
-class ReadContents:
-    """Reads files, given by their bytes, in an executor."""
-
-    def __init__(self, form: SourceForm, ending: str, values: list[str], before: Mapping[str, int]) -> None:
-        self.form, self.ending, self.values, self.before = form, ending, values, before
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of each file, with their places."""
-        for path, copy in _write_copies(batches, self.ending):
-            name = _get_name(path)
-            file = {"path": str(copy), "name": name, "values": self.values, "before": self.before[path]}
-            try:
-                yield from read_file(file, self.form)
-            except DataError:
-                raise UnreadablePartError(UNREADABLE_MARKER + json.dumps(name)) from None
+def _read_contents(
+    form: SourceForm, ending: str, values: list[str], before: Mapping[str, int], batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of each file, with their places."""
+    for path, copy in _write_copies(batches, ending):
+        name = _get_name(path)
+        file = {"path": str(copy), "name": name, "values": values, "before": before[path]}
+        try:
+            yield from read_file(file, form)
+        except DataError:
+            raise UnreadablePartError(UNREADABLE_MARKER + json.dumps(name)) from None
 
 
 def _write_copies(batches: Iterator[pa.RecordBatch], ending: str) -> Iterator[tuple[str, Path]]:

@@ -17,6 +17,7 @@ import pickle
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -147,7 +148,7 @@ def read_rows_of_database(driver: Driver, source: DatabaseRows, table: str) -> S
     session = driver.session
     with session.job():
         task = session.spark.range(1).repartition(1)
-        packed = task.mapInArrow(ReadDatabase(source), "number bigint, content binary").localCheckpoint()
+        packed = task.mapInArrow(partial(_read_rows, source), "number bigint, content binary").localCheckpoint()
     first = driver.collect(packed.where("number = 0"), "the columns of the table", at_most=1)
     described = pickle.loads(first.column("content")[0].as_py())  # noqa: S301  from our own executor
     if isinstance(described, Exception):
@@ -160,27 +161,19 @@ def read_rows_of_database(driver: Driver, source: DatabaseRows, table: str) -> S
     return SparkFrame(unpacked, replace(layout, table=table, order=PLACE), rows)
 
 
-class ReadDatabase:
-    """Reads the rows of a database in an executor."""
-
-    def __init__(self, source: DatabaseRows) -> None:
-        self.source = source
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the description of the columns, then batches of rows, as bytes."""
-        for _ in batches:
-            with closing(Database(ONE_THREAD)) as db:
-                try:
-                    frame = read_database(db, self.source)
-                except KinfoldError as error:
-                    yield _pack(0, pickle.dumps(error))
-                    return
-                yield _pack(0, pickle.dumps((replace(frame, table=""), db.count(frame.table))))
-                values = [
-                    f"{cast_for_spark(c, kind)} AS {c}" for c, kind in zip(frame.columns, frame.types, strict=True)
-                ]
-                for number, batch in enumerate(read_table(db, frame, values), 1):
-                    yield _pack(number, pickle.dumps(batch))
+def _read_rows(source: DatabaseRows, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the description of the columns, then batches of rows, as bytes."""
+    for _ in batches:
+        with closing(Database(ONE_THREAD)) as db:
+            try:
+                frame = read_database(db, source)
+            except KinfoldError as error:
+                yield _pack(0, pickle.dumps(error))
+                return
+            yield _pack(0, pickle.dumps((replace(frame, table=""), db.count(frame.table))))
+            values = [f"{cast_for_spark(c, kind)} AS {c}" for c, kind in zip(frame.columns, frame.types, strict=True)]
+            for number, batch in enumerate(read_table(db, frame, values), 1):
+                yield _pack(number, pickle.dumps(batch))
 
 
 def _pack(number: int, content: bytes) -> pa.RecordBatch:
@@ -245,7 +238,9 @@ def _survey_files(driver: Driver, files: Sequence[PartFile], form: SourceForm | 
     paths, names = [_make_spark_path(file) for file in files], [file.name for file in files]
     columns = {"number": range(len(files)), "path": paths, "name": names}
     with driver.session.job():
-        rows = _distribute(driver.session, columns).mapInArrow(SurveyFiles(form), "number bigint, survey binary")
+        rows = _distribute(driver.session, columns).mapInArrow(
+            partial(_survey_listed, form), "number bigint, survey binary"
+        )
     surveyed = driver.collect(rows.orderBy("number"), "a description of each file", at_most=len(files))
     packed = surveyed.column("survey").to_pylist()
     surveys: list[FileSurvey] = [pickle.loads(each) for each in packed]  # noqa: S301  from our own executors
@@ -268,17 +263,11 @@ def _distribute(session: JobSession, columns: dict[str, Any]) -> Any:
     return rows.repartition(min(len(columns["path"]), MAX_FILE_TASKS))
 
 
-class SurveyFiles:
-    """Surveys files in an executor."""
-
-    def __init__(self, form: SourceForm | None) -> None:
-        self.form = form
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Survey the files that batches of rows list."""
-        for batch in batches:
-            surveys = [pickle.dumps(survey_file(row["path"], row["name"], self.form)) for row in batch.to_pylist()]
-            yield pa.record_batch({"number": batch.column("number"), "survey": pa.array(surveys, pa.binary())})
+def _survey_listed(form: SourceForm | None, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Survey the files that batches of rows list."""
+    for batch in batches:
+        surveys = [pickle.dumps(survey_file(row["path"], row["name"], form)) for row in batch.to_pylist()]
+        yield pa.record_batch({"number": batch.column("number"), "survey": pa.array(surveys, pa.binary())})
 
 
 def survey_file(path: str, name: str, form: SourceForm | None) -> FileSurvey:
@@ -316,23 +305,17 @@ def _read_in_executors(session: JobSession, surveys: Sequence[FileSurvey], layou
     }
     with session.job():
         files = _distribute(session, columns)
-        return files.mapInArrow(ReadFiles(form), describe_schema(kinds, place="bigint")).persist()
+        return files.mapInArrow(partial(_read_files, form), describe_schema(kinds, place="bigint")).persist()
 
 
-class ReadFiles:
-    """Reads files in an executor."""
-
-    def __init__(self, form: SourceForm) -> None:
-        self.form = form
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Read the files that batches of rows list: the values of each, and the place of its first row."""
-        for batch in batches:
-            for file in batch.to_pylist():
-                try:
-                    yield from read_file(file, self.form)
-                except DataError:
-                    raise UnreadablePartError(UNREADABLE_MARKER + json.dumps(file["name"])) from None
+def _read_files(form: SourceForm, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Read the files that batches of rows list: the values of each, and the place of its first row."""
+    for batch in batches:
+        for file in batch.to_pylist():
+            try:
+                yield from read_file(file, form)
+            except DataError:
+                raise UnreadablePartError(UNREADABLE_MARKER + json.dumps(file["name"])) from None
 
 
 def read_file(file: dict[str, Any], form: SourceForm) -> Iterator[pa.RecordBatch]:
