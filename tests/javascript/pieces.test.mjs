@@ -13,6 +13,7 @@ import { parseTries } from "../../src/kinfold/studio/static/parts/run_view.js";
 import { filterColumns, getRole, getRoleByKey, listRoleChanges } from "../../src/kinfold/studio/static/roles.js";
 import { keepTogether } from "../../src/kinfold/studio/static/parts/sections.js";
 import { splitQuestion } from "../../src/kinfold/studio/static/parts/questions.js";
+import { compareColumns } from "../../src/kinfold/studio/static/parts/run_details.js";
 import { ringPoint } from "../../src/kinfold/studio/static/parts/run_table.js";
 import { describeFront } from "../../src/kinfold/studio/static/steps/explore.js";
 import { getAddress } from "../../src/kinfold/studio/static/store.js";
@@ -231,4 +232,15 @@ test("a question is split from its advice", () => {
   assert.deepEqual(splitQuestion("Leave out: a, b? To keep one, …"), ["Leave out: a, b?", "To keep one, …"]);
   assert.deepEqual(splitQuestion("Is it one person?"), ["Is it one person?", ""]);
   assert.deepEqual(splitQuestion("Choose one."), ["Choose one.", ""]);
+});
+
+test("columns are ordered by what was lost, or by their shift", () => {
+  const columns = [
+    { name: "a", role: "confidential", lost: null, shift: 0.4 },
+    { name: "b", role: "quasi-identifier", lost: 0.1, shift: null },
+    { name: "c", role: "quasi-identifier", lost: 0.2, shift: 0.1 },
+  ];
+  const order = (key) => columns.toSorted((one, other) => compareColumns(one, other, key)).map(({ name }) => name);
+  assert.deepEqual(order("lost"), ["c", "b", "a"]);
+  assert.deepEqual(order("shift"), ["a", "c", "b"]);
 });
