@@ -123,8 +123,8 @@ export function runColumns(runs) {
 /** Compare two columns by a number, the largest first; by what was lost, quasi-identifiers come first. */
 export function compareColumns(one, other, key) {
   const ranks = rank(one) - rank(other);
-  const numbers = (other[key] ?? -1) - (one[key] ?? -1);
-  return key === "lost" ? ranks || numbers : numbers || ranks;
+  const larger = (other[key] ?? -1) - (one[key] ?? -1);
+  return key === "lost" ? ranks || larger : larger || ranks;
 }
 
 function rank(column) {
