@@ -7,8 +7,7 @@ import pyarrow as pa
 import pytest
 
 from kinfold.release.report.facts import Bins, Shares
-from kinfold.studio.column_pairs import compare_pair
-from kinfold.studio.table_jobs import measure_shift
+from kinfold.studio.column_pairs import compare_pair, measure_shift
 
 
 def texts(*values: str | None) -> pa.ChunkedArray:

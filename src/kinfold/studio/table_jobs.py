@@ -42,9 +42,10 @@ from kinfold.release.release import Release
 from kinfold.release.report.chart import VEGA_LITE, Chart, build_specification, load_script, load_theme
 from kinfold.release.report.description import ReleaseContents, describe
 from kinfold.release.report.distribution_charts import chart_class_sizes, chart_column
-from kinfold.release.report.facts import MAX_LABELS, Bins, ColumnFacts, Facts, Shares, compute_edges, count_bins
+from kinfold.release.report.facts import MAX_LABELS, Bins, ColumnFacts, Facts, compute_edges, count_bins
 from kinfold.release.report.page import describe_unique_columns
 from kinfold.release.report.sentences import LIMITS, explain_promise, write_details, write_headline
+from kinfold.studio.column_pairs import measure_shift
 from kinfold.studio.release_rows import write_rows
 from kinfold.tables.engine import Engine
 from kinfold.tables.queries import read_page
@@ -345,32 +346,6 @@ def describe_column(column: ColumnFacts) -> dict[str, Any]:
             values[side] = {"form": "bins" if isinstance(spread, Bins) else "labels", **asdict(spread)}
     shift = measure_shift(column.original, column.released)
     return {**values, "shift": shift, "charts": [make_chart(each) for each in chart_column(column)]}
-
-
-def measure_shift(original: Bins | Shares | None, released: Bins | Shares | None) -> float | None:
-    """Return the share of the records by which two distributions differ at least; None if they cannot be compared.
-
-    >>> measure_shift(Shares(("f", "m"), (6, 4)), Shares(("f", "m"), (9, 1)))
-    0.3
-    """
-    if original is None or released is None or type(original) is not type(released):
-        return None
-    parts = [_list_parts(side) for side in (original, released)]
-    rest = original.rest + released.rest if isinstance(original, Shares) and isinstance(released, Shares) else 0
-    names = parts[0].keys() & parts[1].keys() if rest else parts[0].keys() | parts[1].keys()  # else in the rest of one
-    totals = [sum(each.values()) for each in parts]
-    if not all(totals):
-        return None
-    shares = [[part.get(name, 0) / total for part, total in zip(parts, totals, strict=True)] for name in names]
-    unlisted = abs(sum(one - other for one, other in shares))
-    return round((sum(abs(one - other) for one, other in shares) + unlisted) / 2, 6)
-
-
-def _list_parts(side: Bins | Shares) -> dict[str | int, int]:
-    """Return the number of records by label or bin; -1 are missing values, -2 labels that are not listed."""
-    if isinstance(side, Bins):
-        return {**dict(enumerate(side.counts)), -1: side.missing}
-    return {**dict(zip(side.labels, side.counts, strict=True)), -1: side.missing, -2: side.rest}
 
 
 def make_chart(chart: Chart) -> dict[str, Any]:
