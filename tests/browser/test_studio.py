@@ -36,6 +36,27 @@ OVERLAP = """() => {
 }"""
 
 
+JUMPS = """() => {
+    const shown = [...document.querySelectorAll('main :is(h1, h2, h3, summary, a, button, input, select, textarea)')]
+        .filter(e => e.offsetParent && !e.closest('.aside, .long, .scrolls, nav, .policy, [role=tablist]'));
+    const tops = shown.map(e => e.getBoundingClientRect().top);
+    return shown.filter((_, i) => i && tops[i] < tops[i - 1] - 60).map(e => e.outerHTML.slice(0, 120));
+}"""
+READ = {  # what a screen reader reads, in this order
+    "Open": (
+        'link "Generalize →"',
+        'heading "Columns"',
+        'table "Columns"',
+        'heading "Rows"',
+        'region "Rows of the table',
+    ),
+    "Generalize": ('link "Protect →"', 'navigation "Columns"', "radiogroup", 'heading "Tree"', "Unique records"),
+    "Protect": ('button "Run"', 'heading "Promises"', 'spinbutton "k: ', 'heading "Method"', 'textbox "The policy'),
+    "Explore": ('link "Release →"', 'table "Runs of this session"', 'img "Risk and loss', "tablist", "tabpanel"),
+    "Release": ('link "Download public.zip"', 'heading "Promises"', 'heading "Files"', 'heading "Keep private"'),
+}
+
+
 HIDDEN = "Math.max(0, ...[...document.querySelectorAll('.map .scrolls')].map(e => e.scrollWidth - e.clientWidth))"
 
 
@@ -98,6 +119,17 @@ def test_nothing_is_wider_than_the_window_and_nothing_is_cut(
     assert tab.evaluate(CUT) == []
     assert tab.evaluate(OVERLAP) == []
     assert tab.evaluate(HIDDEN) == 0
+
+
+@pytest.mark.parametrize("step", journey.STEPS)
+def test_a_screen_reader_reads_in_the_order_of_the_page(worked: tuple[Page, Seen, Studio], step: str) -> None:
+    tab = worked[0]
+    tab.set_viewport_size({"width": 400, "height": 900})
+    settled(tab, step)
+    tree = tab.locator("main").aria_snapshot()
+    places = [tree.index(each) for each in ('heading "patients.csv"', *READ[step])]
+    assert places == sorted(places)
+    assert tab.evaluate(JUMPS) == []
 
 
 def test_the_line_of_navigation_is_one_line(worked: tuple[Page, Seen, Studio]) -> None:

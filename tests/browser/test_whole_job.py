@@ -179,3 +179,32 @@ def test_a_file_as_people_have_them(browser: Browser, studio: Studio, tmp_path: 
         same_release(tab, table, tmp_path)
         assert seen.said == []
         assert seen.abroad(studio.root) == []
+
+
+def write_many_rows(path: Path, rows: int) -> None:
+    """Write a table of people with numbers that look random, the same every time."""
+    with path.open("w", encoding="utf-8") as file:
+        file.write("name,age,sex,zip,education,disease\n")
+        for row in range(rows):
+            drawn = row * 2_654_435_761 % 4_294_967_296
+            words = ("primary", "secondary", "master")[drawn % 3], ("flu", "asthma", "ulcer", "none")[drawn // 7 % 4]
+            age, zip_code = 18 + drawn // 64 % 77, 10_000 + drawn // 8192 % 60
+            file.write(f"p{row},{age},{'fm'[drawn // 3 % 2]},{zip_code},{words[0]},{words[1]}\n")
+
+
+@pytest.mark.long
+@pytest.mark.trust("pages")
+def test_three_hundred_thousand_rows_are_released(browser: Browser, studio: Studio, tmp_path: Path) -> None:
+    table = tmp_path / "many.csv"
+    write_many_rows(table, 300_000)
+    with visiting(browser, studio.address) as (tab, seen):
+        journey.open_file(tab, table)
+        expect(tab.locator(".verdict .headline")).to_contain_text("300,000 records")
+        journey.go(tab, "Protect")
+        journey.run(tab)
+        journey.go(tab, "Explore")
+        panel = journey.look(tab, "Rows")
+        expect(panel.locator(".long .row:not(.waiting)").first).to_be_visible()
+        expect(panel.get_by_role("status")).to_contain_text("300,000 shown")
+        same_release(tab, table, tmp_path)
+        assert seen.said == []

@@ -12,6 +12,10 @@ import { namePromises } from "../../src/kinfold/studio/static/promise_names.js";
 import { parseTries } from "../../src/kinfold/studio/static/parts/run_view.js";
 import { filterColumns, getRole, getRoleByKey, listRoleChanges } from "../../src/kinfold/studio/static/roles.js";
 import { keepTogether } from "../../src/kinfold/studio/static/parts/sections.js";
+import { splitQuestion } from "../../src/kinfold/studio/static/parts/questions.js";
+import { compareColumns } from "../../src/kinfold/studio/static/parts/run_details.js";
+import { ringPoint } from "../../src/kinfold/studio/static/parts/run_table.js";
+import { describeFront } from "../../src/kinfold/studio/static/steps/explore.js";
 import { getAddress } from "../../src/kinfold/studio/static/store.js";
 
 test("charts get the colours of the page, and their data stays", () => {
@@ -199,4 +203,44 @@ test("the ends of an axis of dates are expressions, those of numbers stay", () =
   });
   const numbers = make({ zero: false, domain: [1, 2] });
   assert.equal(writeDates(numbers), numbers);
+});
+
+test("the headline of several runs names the ends of the front", () => {
+  const runs = ["a", "b", "c"].map((id) => ({ id, name: `run ${id}` }));
+  const points = [
+    { run: "a", risk: 0.2, loss: 0.1, pareto: true },
+    { run: "b", risk: 0.1, loss: 0.3, pareto: true },
+    { run: "c", risk: 0.2, loss: 0.3, pareto: false },
+  ];
+  const [headline, least, safest] = describeFront(points, runs);
+  assert.equal(headline, "2 of 3 runs are unbeaten: no other has less risk and less loss.");
+  assert.equal(least, "Least loss: run a: loss 10%, risk 20%.");
+  assert.equal(safest, "Least risk: run b: loss 30%, risk 10%.");
+  assert.deepEqual(describeFront(points.slice(0, 1), runs), []);
+  assert.equal(describeFront(points.slice(1), runs)[0], "1 of 2 runs is unbeaten: no other has less risk and less loss.");
+});
+
+test("the map has a ring around one point, or none", () => {
+  const spec = { layer: ["points"] };
+  assert.equal(ringPoint(spec, undefined), spec);
+  const ringed = ringPoint(spec, { risk: 0.1, loss: 0.2, run: "a" });
+  assert.deepEqual(ringed.layer[1].data.values, [{ risk: 0.1, loss: 0.2 }]);
+  assert.deepEqual(spec.layer, ["points"]);
+});
+
+test("a question is split from its advice", () => {
+  assert.deepEqual(splitQuestion("Leave out: a, b? To keep one, …"), ["Leave out: a, b?", "To keep one, …"]);
+  assert.deepEqual(splitQuestion("Is it one person?"), ["Is it one person?", ""]);
+  assert.deepEqual(splitQuestion("Choose one."), ["Choose one.", ""]);
+});
+
+test("columns are ordered by what was lost, or by their shift", () => {
+  const columns = [
+    { name: "a", role: "confidential", lost: null, shift: 0.4 },
+    { name: "b", role: "quasi-identifier", lost: 0.1, shift: null },
+    { name: "c", role: "quasi-identifier", lost: 0.2, shift: 0.1 },
+  ];
+  const order = (key) => columns.toSorted((one, other) => compareColumns(one, other, key)).map(({ name }) => name);
+  assert.deepEqual(order("lost"), ["c", "b", "a"]);
+  assert.deepEqual(order("shift"), ["a", "c", "b"]);
 });

@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from kinfold.studio.release_rows import compare_pair
+from kinfold.release.report.facts import Bins, Shares
+from kinfold.studio.release_rows import compare_pair, measure_shift
 
 
 def texts(*values: str | None) -> pa.ChunkedArray:
@@ -54,3 +55,14 @@ def test_generalized_numbers_are_categories_and_rare_values_are_together() -> No
     assert len(told["tables"][0]["rows"]) == 9
     assert told["tables"][1] == {"rows": ("0**",), "columns": ("0**",), "counts": [[60]]}
     assert told["moved"] is None
+
+
+def test_a_shift_is_no_more_than_the_distributions_differ() -> None:
+    assert measure_shift(Bins((0, 1, 2), (5, 5)), Bins((0, 1, 2), (10, 0))) == 0.5
+    assert measure_shift(Shares(("a", "b"), (5, 5)), Shares(("c", "d"), (5, 5))) == 1.0
+    assert (
+        measure_shift(Shares(("a", "b"), (5, 3), 2, 2), Shares(("a", "c"), (5, 3), 2, 2)) == 0.0
+    )  # c may be in the rest
+    assert measure_shift(Shares(("a",), (5,), missing=5), Shares(("a",), (10,))) == 0.5
+    assert measure_shift(Shares(("a",), (5,)), Bins((0, 1), (5,))) is None
+    assert measure_shift(Shares((), ()), Shares((), ())) is None

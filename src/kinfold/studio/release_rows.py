@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from kinfold.pipeline import open_engine
 from kinfold.release.release import Release
+from kinfold.release.report.facts import Bins, Shares
 from kinfold.tables.engine import Engine
 from kinfold.tables.recoding import NO_CLASS
 from kinfold.tables.source_form import SourceForm
@@ -314,3 +315,29 @@ def _correlate(one: Floats, other: Floats) -> float | None:
     if known.sum() < 2 or not one[known].std() or not other[known].std():
         return None
     return float(np.corrcoef(one[known], other[known])[0, 1])
+
+
+def measure_shift(original: Bins | Shares | None, released: Bins | Shares | None) -> float | None:
+    """Return the share of the records by which two distributions differ at least; None if they cannot be compared.
+
+    >>> measure_shift(Shares(("f", "m"), (6, 4)), Shares(("f", "m"), (9, 1)))
+    0.3
+    """
+    if original is None or released is None or type(original) is not type(released):
+        return None
+    parts = [_list_parts(side) for side in (original, released)]
+    rest = original.rest + released.rest if isinstance(original, Shares) and isinstance(released, Shares) else 0
+    names = parts[0].keys() & parts[1].keys() if rest else parts[0].keys() | parts[1].keys()  # else in the rest of one
+    totals = [sum(each.values()) for each in parts]
+    if not all(totals):
+        return None
+    shares = [[part.get(name, 0) / total for part, total in zip(parts, totals, strict=True)] for name in names]
+    unlisted = abs(sum(one - other for one, other in shares))
+    return round((sum(abs(one - other) for one, other in shares) + unlisted) / 2, 6)
+
+
+def _list_parts(side: Bins | Shares) -> dict[str | int, int]:
+    """Return the number of records by label or bin; -1 are missing values, -2 labels that are not listed."""
+    if isinstance(side, Bins):
+        return {**dict(enumerate(side.counts)), -1: side.missing}
+    return {**dict(zip(side.labels, side.counts, strict=True)), -1: side.missing, -2: side.rest}

@@ -106,7 +106,7 @@ async def list_columns(call: Call) -> Any:
     """List the columns of a run."""
     _, run = _get_run(call, finished=True)
     columns = read_json(run.job.folder / "columns.json")
-    brief = ("name", "role", "kind", "treatment", "lost", "changed")
+    brief = ("name", "role", "kind", "treatment", "lost", "changed", "shift")
     return {"columns": [{key: column[key] for key in brief} for column in columns.values()]}
 
 

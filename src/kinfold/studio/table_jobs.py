@@ -45,7 +45,7 @@ from kinfold.release.report.distribution_charts import chart_class_sizes, chart_
 from kinfold.release.report.facts import MAX_BAR_LABELS, Bins, ColumnFacts, Facts, compute_edges, count_bins
 from kinfold.release.report.page import describe_unique_columns
 from kinfold.release.report.sentences import LIMITS, explain_promise, write_details, write_headline
-from kinfold.studio.release_rows import write_rows
+from kinfold.studio.release_rows import measure_shift, write_rows
 from kinfold.tables.engine import Engine
 from kinfold.tables.queries import read_page
 from kinfold.tables.schema import Column, Kind, Role
@@ -333,7 +333,8 @@ def describe_column(column: ColumnFacts) -> dict[str, Any]:
         spread = values[side]
         if spread is not None:
             values[side] = {"form": "bins" if isinstance(spread, Bins) else "labels", **asdict(spread)}
-    return {**values, "charts": [make_chart(each) for each in chart_column(column)]}
+    shift = measure_shift(column.original, column.released)
+    return {**values, "shift": shift, "charts": [make_chart(each) for each in chart_column(column)]}
 
 
 def make_chart(chart: Chart) -> dict[str, Any]:

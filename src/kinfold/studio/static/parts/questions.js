@@ -49,11 +49,12 @@ export function questions(session) {
 
 function question(one, first) {
   const id = `question-${one.name}`;
+  const [asked, further] = splitQuestion(one.question);
   return h(
     "li",
     { key: one.name, class: one.answer || one.accepted ? "question" : "question open" },
-    h("h3", { id, dir: "auto" }, one.question),
-    one.seen ? h("p", { class: "soft small", dir: "auto" }, one.seen) : null,
+    h("h3", { id, dir: "auto" }, asked),
+    h("p", { class: "soft small", dir: "auto" }, [one.seen, further].filter(Boolean).join(". ")),
     h(
       "div",
       { class: "buttons", role: "group", "aria-labelledby": id },
@@ -62,6 +63,12 @@ function question(one, first) {
     one.accepted ? h("p", { class: "alarm small" }, "The proposal is accepted without review.") : null,
     isOpen(one) ? evidence(one, first) : null,
   );
+}
+
+/** Split a question from the advice that follows it. */
+export function splitQuestion(text) {
+  const end = text.search(/\?(\s|$)/) + 1;
+  return end ? [text.slice(0, end), text.slice(end).trim()] : [text, ""];
 }
 
 // A few rows of the table, with the column in question first.

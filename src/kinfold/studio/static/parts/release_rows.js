@@ -129,8 +129,8 @@ function classCells(row, put) {
 function cell(row, before, index) {
   const changed = row.changed[index];
   const was = before ?? "missing";
-  if (row.class === null) return { content: h("s", { class: "was" }, was) };
-  if (changed === null) return { content: h("s", { class: "was" }, was), class: "gone" };
+  if (row.class === null) return { title: was, content: h("s", { class: "was" }, was) };
+  if (changed === null) return { title: was, content: h("s", { class: "was" }, was), class: "gone" };
   if (!changed) return { text: before };
   return {
     class: "changed",

@@ -5,9 +5,11 @@ import { h } from "../dom.js";
 import { count, duration, plural, share } from "../numbers.js";
 import { app, query, updateUi } from "../store.js";
 import { describeStage } from "../texts.js";
+import { select } from "./fields.js";
 import { button, numbers, pending } from "./sections.js";
 import { lossCurve } from "./run_view.js";
 
+const SIDES = ["before", "after"];
 const MAX_COLUMNS = 9; // more columns are shown on demand
 
 /** Show runs side by side. */
@@ -81,14 +83,32 @@ export function sumByName(values, getName) {
   return [...sums].sort(([, one], [, other]) => other - one);
 }
 
-/** Return the columns before and after: quasi-identifiers first, and those that lost most. */
+const ORDERS = [
+  ["lost", "most information lost first"],
+  ["shift", "largest shift first"],
+  ["changed", "most changed cells first"],
+];
+
+/** Return the columns before and after: quasi-identifiers first, and those that lost most; or in another order. */
 export function runColumns(runs) {
   const answer = query(`/api/runs/${runs[0].id}/columns`, true);
   const known = answer.value?.columns;
   if (!known) return pending(answer);
-  const order = [...known].sort((one, other) => rank(one) - rank(other) || (other.lost ?? 0) - (one.lost ?? 0));
+  const key = app.ui.columnOrder ?? "lost";
+  const order = [...known].sort((one, other) => compareColumns(one, other, key));
   const shown = app.ui.allColumns ? order : order.slice(0, MAX_COLUMNS);
+  const change = (event) => updateUi({ columnOrder: event.target.value });
   return [
+    h(
+      "div",
+      { class: "line toolbar" },
+      h(
+        "div",
+        { class: "key" },
+        SIDES.map((side) => h("span", { class: side === "after" ? side : "" }, side)),
+      ),
+      select(ORDERS, key, change, null, { class: "slim", "aria-label": "Order of the columns" }),
+    ),
     h(
       "div",
       { class: `cards ${runs.length > 1 ? "two" : ""}` },
@@ -98,6 +118,13 @@ export function runColumns(runs) {
       ? button(`Show ${plural(order.length - shown.length, "more column")}`, () => updateUi({ allColumns: true }))
       : null,
   ];
+}
+
+/** Compare two columns by a number, the largest first; by what was lost, quasi-identifiers come first. */
+export function compareColumns(one, other, key) {
+  const ranks = rank(one) - rank(other);
+  const larger = (other[key] ?? -1) - (one[key] ?? -1);
+  return key === "lost" ? ranks || larger : larger || ranks;
 }
 
 function rank(column) {
@@ -136,8 +163,12 @@ function columnOf(name, run, several) {
       }),
     ),
     h("p", { class: "treatment" }, known.treatment),
-    h("p", { class: "remark" }, lost, changed),
+    h("p", { class: "remark" }, lost, changed, describeShift(known.shift)),
   );
+}
+
+function describeShift(part) {
+  return part ? ` Its distribution differs for at least ${share(part)} of the records.` : "";
 }
 
 /** Return the sizes of the classes. */

@@ -62,7 +62,7 @@ export function ringPoint(spec, point) {
   const ring = {
     name: "ring",
     data: { values: [{ risk: point.risk, loss: point.loss }] },
-    mark: { type: "point", size: 420, strokeWidth: 1.5, stroke: "#a8361f", fill: null, opacity: 1 },
+    mark: { type: "point", size: 280, strokeWidth: 1.5, stroke: "#a8361f", fill: null, opacity: 1 },
   };
   return { ...spec, layer: [...spec.layer, ring] };
 }

@@ -45,9 +45,9 @@ export function keepTogether(sentence) {
 
 /** Return a section: its title, a line on what it shows, and its content. */
 export function section(id, title, side, ...matter) {
-  const words = (Array.isArray(side) ? side : [side])
-    .filter(Boolean)
-    .map((part) => (typeof part === "string" ? h("p", {}, part) : part));
+  const parts = (Array.isArray(side) ? side : [side]).filter(Boolean);
+  const isText = (part) => typeof part === "string" || part.tag === "button"; // a text, and what explains its term
+  const words = [parts.some(isText) ? h("p", {}, parts.filter(isText)) : null, parts.filter((part) => !isText(part))];
   return h(
     "section",
     { key: id, "aria-labelledby": `s-${id}` },

@@ -14,8 +14,6 @@ import { sliders } from "../parts/tried.js";
 import { nextStep, nothingOpen, stepHead, tabs, verdict } from "../parts/sections.js";
 import { app } from "../store.js";
 
-const KEY = ["before", "after"];
-
 /** Return the step. */
 export function exploreStep() {
   const { session } = app;
@@ -65,7 +63,7 @@ function listTabs(runs) {
   const shown = [
     ["summary", "Summary", () => showSideBySide(runs, runSummary)],
     ["rows", "Rows", () => showSideBySide(runs.slice(0, 1), releaseRows)],
-    ["columns", "Columns", () => [key(), runColumns(runs)]],
+    ["columns", "Columns", () => runColumns(runs)],
     ["pairs", "Pairs", () => columnPairs(runs)],
     [
       "risk",
@@ -111,12 +109,4 @@ function listTabs(runs) {
 
 function note(text, term = null) {
   return h("p", { class: "soft small" }, text, term ? whatIs(term) : null);
-}
-
-function key() {
-  return h(
-    "div",
-    { class: "key" },
-    KEY.map((side) => h("span", { class: side === "after" ? side : "" }, side)),
-  );
 }
