@@ -33,6 +33,7 @@ from kinfold.policy.review import Review, apply_answers
 from kinfold.policy.rules import parse_rule
 from kinfold.policy.toml_values import KeyPath, override_keys, read_toml
 from kinfold.policy.validation import (
+    FilePath,
     Section,
     check_date_formats,
     check_encoding,
@@ -217,7 +218,7 @@ class HierarchySpec(Section):
     bottom: Number | None = None  # intervals: one open interval below
     dates: tuple[str, ...] | None = None
     levels: tuple[Texts, ...] | None = None
-    file: Path | None = None
+    file: FilePath | None = None
     tree: dict[str, Any] | None = None
 
     @model_validator(mode="after")
@@ -287,13 +288,13 @@ class Output(Section):
     parts: Annotated[Annotated[Integer, Field(ge=1, le=MAX_PARTS)] | str | None, BeforeValidator(_check_parts)] = None
     spreadsheet_safe: StrictBool = False  # puts an apostrophe before texts that look like formulas
     surrogate: StrictBool = False  # the column that identifies people is released, with other keys
-    surrogate_secret: Path | None = None  # a file; keys are then the same in every release with it
+    surrogate_secret: FilePath | None = None  # a file; keys are then the same in every release with it
 
 
 class LinkedTable(Section):
     """[tables.NAME]: a further table with one row for each person, released as a file of its own with this name."""
 
-    file: Path
+    file: FilePath
     link: str | None = None  # its column that numbers people; None: it has the name of privacy.unit
 
 
@@ -349,7 +350,7 @@ class EngineSection(Section):
 
     name: Literal["duckdb", "spark"] = "duckdb"
     memory: Annotated[str | None, BeforeValidator(check_memory)] = None  # limit of the whole run, such as "4GB"
-    spill: Path | None = None  # folder for temporary data
+    spill: FilePath | None = None  # folder for temporary data
     threads: Annotated[int, Field(ge=1, le=1024)] | None = None
     master: str | None = None  # address of a Spark cluster
     driver_rows: Annotated[int, Field(ge=100)] = MAX_DRIVER_ROWS  # that Spark's driver may collect at a time

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, StrictBool, StrictInt, model_validator
 
 from kinfold.errors import Problem
-from kinfold.policy.validation import Section
+from kinfold.policy.validation import FilePath, Section
 
 MAX_DIGITS = 100  # of a whole number in a policy: a double cannot hold one of more than 308
 
@@ -47,7 +46,7 @@ class CombinationKeys(Section):
 class PopulationKeys(Section):
     """privacy.population: promises about the people that the table is a sample of."""
 
-    table: Path | None = None  # one row for each person, with the quasi-identifiers
+    table: FilePath | None = None  # one row for each person, with the quasi-identifiers
     size: Annotated[Integer, Field(ge=1)] | None = None  # of the population, without a table of it
     k: Annotated[Integer, Field(ge=2)] | None = None
     alpha: Annotated[Number, Field(gt=0, lt=1)] | None = None  # size: the risk that a class has fewer than k people

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, get_args, get_origin
+from typing import Annotated, Any, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
-from kinfold.errors import Problem
+from kinfold.errors import Problem, explain_path
 from kinfold.tables.schema import Role
 from kinfold.tables.source_form import APOSTROPHES, THOUSANDS_SPACES
 
@@ -30,6 +30,16 @@ class Section(BaseModel):
     """A section of a policy: unknown keys are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+def check_path(path: Path) -> Path:
+    """Return a path that a file can have."""
+    if reason := explain_path(path):
+        raise ValueError(f"the path cannot be used: {reason}")
+    return path
+
+
+FilePath = Annotated[Path, AfterValidator(check_path)]
 
 
 def wrap_in_list(value: Any) -> Any:

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kinfold.disk import folders
-from kinfold.errors import PolicyError
+from kinfold.errors import PolicyError, explain_path
 
 RELEASE_PARTS = {"public", "internal"}
 NEW_FOLDER, OLD_FOLDER = "new", "old"  # in the temporary folder
@@ -29,6 +29,8 @@ MAX_ATTEMPTS = 10  # another process may create and remove the same folder meanw
 
 def check_target_folder(folder: Path, *, force: bool) -> None:
     """Raise, before any work, if a folder cannot be written or holds anything but a release."""
+    if reason := explain_path(folder):
+        raise PolicyError(f"the folder cannot be used: {reason}", fix="name another folder: --out DIR")
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise PolicyError(f"'{folder}' is not a folder", fix="name a folder for the release: --out DIR")
     if folder.is_dir() and (names := {entry.name for entry in folder.iterdir()}):
