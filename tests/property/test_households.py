@@ -13,11 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import kinfold
+from battery.cases import get_needs
 from command import run
 from kinfold import checker
 from kinfold.errors import DataError, PolicyError
 from kinfold.methods.households import connect_classes
-from kinfold.policy.registry import generalizes, get_needs
+from kinfold.policy.registry import generalizes
 from kinfold.policy.registry import list_method_names as methods
 from ledger import cases, tally_up
 from reference import households as plain

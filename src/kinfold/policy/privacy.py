@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, StrictBool, StrictInt, model_validator
 
 from kinfold.errors import Problem
-from kinfold.policy.validation import FilePath, Section
+from kinfold.policy.validation import PolicyFile, Section
 
 MAX_DIGITS = 100  # of a whole number in a policy: a double cannot hold one of more than 308
 
@@ -46,7 +46,7 @@ class CombinationKeys(Section):
 class PopulationKeys(Section):
     """privacy.population: promises about the people that the table is a sample of."""
 
-    table: FilePath | None = None  # one row for each person, with the quasi-identifiers
+    table: PolicyFile | None = None  # one row for each person, with the quasi-identifiers
     size: Annotated[Integer, Field(ge=1)] | None = None  # of the population, without a table of it
     k: Annotated[Integer, Field(ge=2)] | None = None
     alpha: Annotated[Number, Field(gt=0, lt=1)] | None = None  # size: the risk that a class has fewer than k people

@@ -21,6 +21,7 @@ from pathlib import Path
 
 from kinfold.disk import folders
 from kinfold.errors import PolicyError, explain_path
+from kinfold.tables.databases.address import SCHEME
 
 RELEASE_PARTS = {"public", "internal"}
 NEW_FOLDER, OLD_FOLDER = "new", "old"  # in the temporary folder
@@ -31,6 +32,9 @@ def check_target_folder(folder: Path, *, force: bool) -> None:
     """Raise, before any work, if a folder cannot be written or holds anything but a release."""
     if reason := explain_path(folder):
         raise PolicyError(f"the folder cannot be used: {reason}", fix="name another folder: --out DIR")
+    if SCHEME.match(str(folder)) and not Path(folder.parts[0]).exists():
+        what = f"'{folder.parts[0]}//…' is an address, and a release is written to a folder"
+        raise PolicyError(what, fix="name a folder; copy the finished folder to an object store, certificate.json last")
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise PolicyError(f"'{folder}' is not a folder", fix="name a folder for the release: --out DIR")
     if folder.is_dir() and (names := {entry.name for entry in folder.iterdir()}):
