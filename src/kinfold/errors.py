@@ -153,6 +153,24 @@ def require_callable(name: str, value: object) -> None:
         raise PolicyError(f"{name} is given as {type(value).__name__}", fix=f"give a function as {name}, or nothing")
 
 
+def explain_path(path: Path) -> str:
+    """Return why no file can have this path, whether it is there or not; an empty text if one can."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return ""
+    except (OSError, ValueError) as error:  # too long, or a character that no name has
+        return getattr(error, "strerror", None) or "a character is not allowed"
+    return ""
+
+
+def require_path(path: str | Path) -> Path:
+    """Return a path; raise if no file can have it."""
+    if reason := explain_path(Path(path)):
+        raise DataError(f"the path cannot be used: {reason}", fix="check the path")
+    return Path(path)
+
+
 def require_regular_file(path: Path, error: KinfoldError) -> None:
     """Raise the error if the path is a device, a pipe or a folder: reading a device or a pipe may never end."""
     if path.exists() and not path.is_file():

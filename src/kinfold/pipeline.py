@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kinfold import __version__
-from kinfold.errors import LayoutError, PolicyError, Problem, require_callable
+from kinfold.errors import LayoutError, PolicyError, Problem, require_callable, require_path
 from kinfold.measures.loss import restore_original_values
 from kinfold.measures.measure_table import MeasureTable, collect_notes
 from kinfold.measures.measurement import Measures, measure_release
@@ -240,7 +240,7 @@ def verify(
         recipient = None if policy is None and not request else partial(_build_recipient_policy, policy, request)
         options = {"rows_only": rows_only, "require_people": require_people, "twice": twice}
         verdict = check_folder(Path(source), recipient, **options)
-        joint = compare_releases(Path(source), [*map(Path, together_with)]) if together_with else None
+        joint = compare_releases(Path(source), [*map(require_path, together_with)]) if together_with else None
         return replace(verdict, disclosure=joint)
     if together_with:
         raise PolicyError("only a release folder can be compared with other releases", fix="name the folder: DIR")

@@ -387,6 +387,7 @@ def test_a_key_of_a_column_that_holds_anything_is_refused_or_taken(key: str) -> 
             "above the size of the population",
         ),
         (lambda: kinfold.anonymize(PEOPLE, request_policy({"s": {"role": "confidential", "order": []}})), "s.order"),
+        (lambda: kinfold.anonymize(PEOPLE, quasi=["a"], k=3, average_risk=5e-324, others="drop"), "records"),
         (
             lambda: kinfold.compare(PEOPLE, request_policy({"a": {"role": "quasi"}}), methods=["mdav"], k=1j),
             "k is given as",
@@ -400,6 +401,32 @@ def test_a_key_of_a_column_that_holds_anything_is_refused_or_taken(key: str) -> 
 def test_what_no_function_takes_is_refused_with_a_message(call: Any, said: str) -> None:
     with pytest.raises(kinfold.KinfoldError, match=said):
         call()
+
+
+@pytest.mark.parametrize("path", ["\0", "\ud800", "a" * 5000])
+def test_a_path_that_no_file_has_is_refused_wherever_it_is_given(path: str, tmp_path: Path) -> None:
+    table = text(tmp_path, "t.csv", "a\n" + "1\n2\n" * 20)
+    people = {"unit": "a"}, {"surrogate": True}
+    column, plain = {"role": "quasi"}, request_policy({"a": {"role": "quasi"}})
+    requests = [
+        plain | {"engine": {"spill": path}},
+        request_policy({"a": column | {"hierarchy": {"file": path}}}),
+        request_policy({"a": column}, population={"table": path, "k": 3}),
+        request_policy({"a": column}, **people[0]) | {"output": {**people[1], "surrogate_secret": path}},
+        request_policy({"a": column}, **people[0]) | {"output": people[1], "tables": {"b": {"file": path}}},
+        path,
+    ]
+    release = kinfold.anonymize(table, plain)
+    calls = [
+        *(lambda request=each: kinfold.anonymize(table, request) for each in requests),  # type: ignore[misc]
+        lambda: kinfold.anonymize(path, plain),
+        lambda: kinfold.verify(path, plain),
+        lambda: kinfold.verify(release.save(tmp_path / "out", force=True), together_with=[path]),
+        lambda: release.save(path),
+    ]
+    for call in calls:
+        with pytest.raises(kinfold.KinfoldError, match="cannot be used"):
+            call()
 
 
 @pytest.mark.parametrize("c", [1e308, 5e-324])

@@ -99,12 +99,17 @@ class RiskShare(TableModel):
         return Promise(text, "risk_share", None, self.most).compare(share, self.failing(tally), tally)
 
 
+MAX_SIZE = 10**15  # no table has a larger class
+
+
 def size_for_risk(risk: float) -> int:
     """Return the least class size with at most this risk.
 
     >>> size_for_risk(0.1), size_for_risk(0.3), size_for_risk(1 / 49)
     (10, 4, 49)
     """
+    if risk < 1 / MAX_SIZE:
+        return MAX_SIZE
     size = max(int(1 / risk), 1)
     while 1 / size > risk:
         size += 1

@@ -33,6 +33,7 @@ from kinfold.policy.review import Review, apply_answers
 from kinfold.policy.rules import parse_rule
 from kinfold.policy.toml_values import KeyPath, override_keys, read_toml
 from kinfold.policy.validation import (
+    FilePath,
     PolicyFile,
     Section,
     check_date_formats,
@@ -351,7 +352,7 @@ class EngineSection(Section):
 
     name: Literal["duckdb", "spark"] = "duckdb"
     memory: Annotated[str | None, BeforeValidator(check_memory)] = None  # limit of the whole run, such as "4GB"
-    spill: Path | None = None  # folder for temporary data
+    spill: FilePath | None = None  # folder for temporary data
     threads: Annotated[int, Field(ge=1, le=1024)] | None = None
     master: str | None = None  # address of a Spark cluster
     driver_rows: Annotated[int, Field(ge=100)] = MAX_DRIVER_ROWS  # that Spark's driver may collect at a time

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import tomlkit
 
-from kinfold.errors import PolicyError, require_regular_file
+from kinfold.errors import PolicyError, explain_path, require_regular_file
 
 KeyPath: TypeAlias = tuple[str, ...]
 
@@ -48,6 +48,8 @@ def parse_policy(text: str, name: str) -> dict[str, Any]:
 
 def read_toml(path: Path) -> dict[str, Any]:
     """Read a TOML file; raise `PolicyError` with the place of a syntax error."""
+    if reason := explain_path(path):
+        raise PolicyError(f"the path of the policy cannot be used: {reason}", fix="check the path")
     try:
         require_regular_file(path, PolicyError(f"policy '{path}' is not a regular file", fix="name a TOML file"))
         return parse_policy(path.read_text(encoding="utf-8-sig"), f"policy '{path}'")

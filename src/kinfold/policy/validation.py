@@ -13,7 +13,7 @@ from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, ValidationInfo
 
-from kinfold.errors import Problem
+from kinfold.errors import Problem, explain_path
 from kinfold.tables.schema import Role
 from kinfold.tables.source_form import APOSTROPHES, THOUSANDS_SPACES
 
@@ -30,12 +30,20 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
+def _check_path(path: Path) -> Path:
+    """Return a path that a file can have."""
+    if reason := explain_path(path):
+        raise ValueError(f"the path cannot be used: {reason}")
+    return path
+
+
 def _resolve_path(path: Path, info: ValidationInfo) -> Path:
     """Return a path relative to the folder of the policy, which is the context of the validation, if there is one."""
     return path if info.context is None else info.context / path
 
 
-PolicyFile = Annotated[Path, AfterValidator(_resolve_path)]
+FilePath = Annotated[Path, AfterValidator(_check_path)]
+PolicyFile = Annotated[FilePath, AfterValidator(_resolve_path)]
 
 
 def wrap_in_list(value: Any) -> Any:

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kinfold.disk import folders
-from kinfold.errors import PolicyError
+from kinfold.errors import PolicyError, explain_path
 from kinfold.tables.databases.address import SCHEME
 
 RELEASE_PARTS = {"public", "internal"}
@@ -30,6 +30,8 @@ MAX_ATTEMPTS = 10  # another process may create and remove the same folder meanw
 
 def check_target_folder(folder: Path, *, force: bool) -> None:
     """Raise, before any work, if a folder cannot be written or holds anything but a release."""
+    if reason := explain_path(folder):
+        raise PolicyError(f"the folder cannot be used: {reason}", fix="name another folder: --out DIR")
     if SCHEME.match(str(folder)) and not Path(folder.parts[0]).exists():
         what = f"'{folder.parts[0]}//…' is an address, and a release is written to a folder"
         raise PolicyError(what, fix="name a folder; copy the finished folder to an object store, certificate.json last")

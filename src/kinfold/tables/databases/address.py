@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Literal, TypeVar
 from urllib.parse import quote, unquote
 
-from kinfold.errors import DataError, PolicyError
+from kinfold.errors import DataError, PolicyError, require_path
 
 POSTGRESQL, SQLITE, SPARK = "postgresql", "sqlite", "spark"
 SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")  # one letter is a drive; `Path` removes one of two slashes
@@ -149,12 +149,8 @@ def parse_source(source: str | Path) -> Path | DatabaseAddress:
         return SparkPlace(SPARK, re.sub(r"//[^/@]*:[^/@]*@", "//", text), text)
     if isinstance(source, str) and text.startswith("jdbc:"):
         return _parse_jdbc(text)
-    path = Path(source)
-    try:
-        exists = path.exists()
-    except OSError as error:  # a name that is too long
-        raise DataError(f"the path cannot be used: {error.strerror}", fix="check the path") from None
-    if scheme is None or exists:
+    path = require_path(source)
+    if scheme is None or path.exists():
         return path
     raise DataError(f"no such file: '{scheme[1]}://…'", fix=f"give a path; or, for a database, {ADDRESS_HINT}")
 
