@@ -44,6 +44,11 @@ LAYOUTS: dict[str, tuple[list[list[Any]], dict[str, Any]]] = {
         [NAMES, *PEOPLE[:30], ["Subtotal north", None, None, 1], *PEOPLE[30:], ["Gesamt:", None, None, 2]],
         {"skip_totals": True},
     ),
+    "means": (
+        [NAMES, *PEOPLE, ["Gesamttotal", None, None, 125_430], ["Mittelwert", 41, None, 2_090]],
+        {"skip_totals": True},
+    ),
+    "joined files": ([NAMES, *PEOPLE[:30], NAMES, *PEOPLE[30:]], {"skip_totals": True}),
     "footer": ([NAMES, *PEOPLE, [], ["Source: the office, own figures"]], {"skip_totals": True}),
     "title and footer": ([["Bericht"], NAMES, *PEOPLE, ["Quelle: Amt"]], {"header": 2, "skip_totals": True}),
 }

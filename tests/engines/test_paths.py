@@ -74,11 +74,14 @@ def test_a_release_below_any_folder_is_judged_by_its_file(tmp_path: Path, folder
     assert kinfold.verify(raw, quasi=["age"], confidential=["wage"], k=5).k == 1
 
 
-@pytest.mark.parametrize("address", ["http://127.0.0.1:9/t.csv", "s3://bucket/t.parquet", "file:///t.csv", "md:t.csv"])
+@pytest.mark.parametrize("address", ["http://127.0.0.1:9/t.csv", "md:t.csv"])
 def test_an_address_is_no_path(address: str) -> None:
-    ran = run("profile", address)
-    assert ran.code == 3
-    assert "no such file" in ran.err
+    run("profile", address).fails(3, "no such file")
+
+
+@pytest.mark.parametrize("address", ["s3://bucket/t.parquet", "file:///t.csv"])
+def test_an_address_that_a_cluster_reads_is_refused_by_the_embedded_engine(address: str) -> None:
+    run("profile", address).fails(2, "for Spark alone", "--engine spark")
 
 
 def test_no_extension_is_loaded_and_nothing_can_be_switched_on() -> None:

@@ -21,7 +21,7 @@ from pyarrow import parquet
 import kinfold
 import sparks
 from kinfold.errors import Cancelled, DataError, PolicyError, Unreachable
-from kinfold.measures import structure
+from kinfold.measures import release_warnings
 from kinfold.methods.blocks import pool
 from kinfold.progress import run_in_thread
 from kinfold.tables.resources import Resources
@@ -162,7 +162,9 @@ def test_a_frame_of_spark_comes_back_as_one(spark: Any, monkeypatch: pytest.Monk
     asked["columns"] |= {name: {"role": "other"} for name in ("note", "few")}
     monkeypatch.setattr(spark_engine, "MAX_ROWS_TALLIED_WHOLE", 0)
     with monkeypatch.context() as patch:
-        patch.setattr(structure, "MAX_COLUMNS", 0)  # rules between columns read a bounded sample of all columns
+        patch.setattr(
+            release_warnings, "MAX_RELATED_COLUMNS", 0
+        )  # rules between columns read a bounded sample of all columns
         brought = sparks.watch_driver(patch)
         one = kinfold.anonymize(frame, asked)
     held = {each.columns for each in brought if each.holds("note 7") or each.holds("few 1")}
@@ -489,7 +491,13 @@ disease = { role = "confidential", type = "nominal" }
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(("killed", "code", "told"), [(b"", 130, ""), (b"org.apache.spark", 4, "Spark ended")])
+@pytest.mark.parametrize(
+    ("killed", "code", "told"),
+    [
+        (b"org.apache.spark", 4, "Spark ended"),
+        pytest.param(b"", 130, "", marks=[pytest.mark.long, pytest.mark.trust("faults")]),
+    ],
+)
 def test_a_command_that_is_ended_leaves_nothing(killed: bytes, code: int, told: str, tmp_path: Path) -> None:
     """By Ctrl-C, or because Java is killed: which cannot remove its own temporary folders any more."""
     sparks.require()

@@ -50,7 +50,7 @@ NOT_RUN = {  # by page, how many blocks the tests cannot run; each says why abov
     "docs/guides/hundred-million-rows.md": 1,
     "docs/guides/pipeline.md": 1,  # for another machine
     "docs/methods/blocks.md": 1,  # a run that somebody stops
-    "docs/spark.md": 4,  # Java, a cluster, a session: tests/engines/test_spark.py has these
+    "docs/spark.md": 5,  # Java, a cluster, a session: tests/engines/test_spark.py has these
     "docs/release.md": 1,
     "docs/studio.md": 1,
 }
@@ -167,6 +167,14 @@ def test_the_examples_of_the_help_run(
     if name == "warmup":  # compiles every kernel there is, which the other tests do as they need them
         pytest.skip("takes minutes where nothing is compiled")
     check(command, tmp_path)
+
+
+def test_the_quick_start_can_follow_the_readme_in_one_folder() -> None:
+    pages = (ROOT / "README.md", ROOT / "docs" / "quickstart.md")
+    consoles = [[each for each in blocks(page) if each.kind == "console"] for page in pages]
+    first, second = ({name for b in each for c in commands(b.text) for name in made(c)} for each in consoles)
+    assert first
+    assert not first & second
 
 
 def test_every_command_has_an_example() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import shutil
 import tracemalloc
@@ -268,7 +267,7 @@ def test_the_data_package_names_every_part(made: Path) -> None:
 
 def test_the_studio_packs_and_saves_parts(made: Path, tmp_path: Path) -> None:
     names = {file.relative_to(made / "public").as_posix() for file in (made / "public").rglob("*") if file.is_file()}
-    with zipfile.ZipFile(io.BytesIO(pack_folder(made / "public", tmp_path))) as archive:
+    with zipfile.ZipFile(pack_folder(made / "public", tmp_path)) as archive:
         assert {*archive.namelist()} == names
     save_folder(made / "public", tmp_path, tmp_path / "saved")
     assert kinfold.verify(tmp_path / "saved", twice=True).holds

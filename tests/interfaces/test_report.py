@@ -245,6 +245,13 @@ def test_forty_columns_are_all_there() -> None:
     assert elements.tags["svg"] == 41
 
 
+def test_a_page_draws_the_charts_of_the_first_columns_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kinfold.release.report.page.MAX_CHARTED_COLUMNS", 30)
+    page = Elements(write_page(many(40)))
+    assert page.tags["svg"] == 31  # and that of the class sizes
+    assert page.text.count("Only the first 30 columns have charts.") == 10
+
+
 def test_a_page_without_anything_says_so() -> None:
     nothing = replace(
         hospital(), title="", findings=(), records=0, released=0, classes=0, class_sizes=(), method_reason="",

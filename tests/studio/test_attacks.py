@@ -440,7 +440,9 @@ def test_a_bug_is_told_by_its_place_and_never_by_a_value(
     def broken(*_: object) -> None:
         raise KeyError("secret-value")
 
-    visitor.decide(privacy__t=0.5)  # the risk that was told when the table was opened is another one
+    visitor.decide(
+        columns__a__role="quasi-identifier"
+    )  # the risk that was computed when the table was opened is another one
     monkeypatch.setattr("kinfold.studio.source_routes.measure_column_risk", broken)
     with caplog.at_level(logging.DEBUG):
         answer = visitor.ask("GET", "/api/risk")

@@ -56,7 +56,7 @@ def find(table: Mapping[str, Sequence[Any]], **labels: Mapping[str, str]) -> dic
         kinds = {type(value) for value in values}
         storage = Storage.TEXT if str in kinds else Storage.NUMBER if float in kinds else Storage.INTEGER
         columns.append(Column(name, storage, len(values), labels=labels.get(name, {})))
-    findings = find_missing_codes(columns, {name: count_values(values) for name, values in table.items()})
+    findings = find_missing_codes(columns, {name: count_values(values) for name, values in table.items()}, {})
     return {each.column: (each.codes, each.doubtful) for each in findings}
 
 
@@ -93,6 +93,8 @@ CERTAIN = {
     "a day that never comes": ("end", plant(DAYS, "9999-12-31", "9999-09-09", count=2), ("9999-09-09", "9999-12-31")),
     "a German day that never comes": ("bis", plant(GERMAN_DAYS, "31.12.9999"), ("31.12.9999",)),
     "the first day of a program": ("von", plant(DAYS, "1900-01-01", "1899-12-30"), ("1899-12-30", "1900-01-01")),
+    "incomes -13": ("inkomen", plant(INCOMES, -13), ("-13",)),
+    "floor areas 9999": ("Wohnfl_qm", plant(draw(29).gamma(20, 4, ROWS).astype(int).tolist(), 9999), ("9999",)),
     "visits -9": ("visits", plant(draw(8).integers(0, 12, ROWS).tolist(), -9), ("-9",)),
 }
 VALUES = {
@@ -113,6 +115,7 @@ VALUES = {
     "prices of 9.99": ("price", plant(draw(26).gamma(4, 3, ROWS).round(2).tolist(), 9.99, count=8)),
     "77 among ages": ("v3", draw(27).integers(20, 91, ROWS).tolist()),
     "777 among amounts": ("v5", plant(draw(28).integers(100, 700, ROWS).tolist(), 777)),
+    "years of birth from 88 to 99": ("Jg", draw(30).integers(88, 100, ROWS).tolist()),
     "a birth on the first of 1900": ("born", [*DAYS, "1900-01-01", "1900-01-01"]),
     "numbers of eight digits": ("no", [f"{n}" for n in range(99_991_000, 99_991_300)] * 3),
     "yes and no": ("flag", draw(19).integers(0, 2, ROWS).tolist()),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -250,6 +252,34 @@ def test_weights_by_their_values() -> None:
     region = [i % 12 + 1 for i in range(600)]
     weight = [round(80 + 31.37 * ((r * 7) % 5), 2) for r in region]
     assert kinfold.profile(pa.table({"r": region, "v": weight, "s": ["f", "m"] * 300})).sampling_weights == "v"
+
+
+def test_replicate_weights_are_weights_and_means_of_schools_are_not() -> None:
+    rng = np.random.default_rng(3)
+    weights, school = rng.integers(10, 300, 600), rng.integers(0, 24, 600)
+    replicates = {f"PWGTP{i}": (weights * rng.normal(1, 0.3, 600)).clip(0).astype(int) for i in (1, 2)}
+    means = np.round(500 + 3.17 * school, 2)
+    table = pd.DataFrame({"age": rng.integers(0, 90, 600), "PWGTP": weights, "school": school, "mean": means})
+    roles = {column.name: column.role for column in kinfold.profile(table.assign(**replicates)).columns}
+    assert [roles[name] for name in ("PWGTP", "PWGTP1", "PWGTP2")] == ["weight"] * 3
+    assert roles["mean"] != "weight"
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda i: f"3528 {i:04d} {i * 7 % 1000:04d} 1190",
+        lambda i: base64.b64encode(str(i * 7919 + 13).encode()).decode(),
+    ],
+    ids=["digits and blanks", "base64"],
+)
+def test_numbers_of_people_that_look_like_text(write: Callable[[int], str]) -> None:
+    rng = np.random.default_rng(4)
+    who = rng.integers(0, 90, 400)
+    times = [f"{minute // 60}:{minute % 60:02d}" for minute in rng.integers(300, 1440, 400)]
+    profile = kinfold.profile(pd.DataFrame({"key": list(map(write, who)), "time": times, "fare": rng.gamma(2, 3, 400)}))
+    assert profile.unit is not None
+    assert (profile.unit.column, profile.columns[0].role) == ("key", "identifier")
 
 
 def test_the_weight_of_a_body_is_none_of_a_sample() -> None:

@@ -117,7 +117,7 @@ def test_the_kernels_of_a_method_are_compiled_by_themselves(monkeypatch: pytest.
     from command import run
 
     loaded: list[str] = []
-    monkeypatch.setattr(kernels, "load", loaded.append)
+    monkeypatch.setattr(kernels, "prepare", loaded.append)
     assert run("warmup", "--method", "univariate").code == 0
     assert tuple(loaded) == list_kernels("univariate")
     assert run("warmup", "--method", "nobody").code == 2

@@ -167,6 +167,14 @@ def test_numbers_and_other_words_are_not_words_for_missing(tmp_path: Path) -> No
     assert "SECRET" not in told
 
 
+def test_an_unknown_word_that_repeats_among_numbers_is_a_question(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("\n".join(["x", *["ND"] * 4, *(str(i * i % 97 / 4) for i in range(80))]), "utf-8")
+    profile = kinfold.profile(path)
+    assert (profile.columns[0].kind, profile.columns[0].na) == ("continuous", ("ND",))
+    assert [each.question for each in profile.questions] == ["Does ND in 'x' mean that the value is missing?"]
+
+
 def test_words_among_words_are_words(tmp_path: Path) -> None:
     assert found(tmp_path, "NA", "DE", "AT", "CH", "FR", "NL")[:2] == ({}, "nominal")
 

@@ -2,7 +2,8 @@
 
 labels      the value labels of SPSS and Stata say so: 99 is "refused"
 words       refused, k.A., n/a, unknown: in a column of numbers or dates any of them; in a column of categories not
-            those that may be a category, such as none, or NA among codes of countries
+            those that may be a category, such as none, or NA among codes of countries. Other words among numbers or
+            dates are a question.
 dates       9999-12-31 and others of that year; 1900-01-01 and its like if they are frequent
 numbers     -9, 99, 99.9, 999999 and their like (see `CODES`), if they stand apart from the other numbers of the column:
 
@@ -28,61 +29,13 @@ from kinfold.tables.column_names import Hint, find_hints, mentions
 from kinfold.tables.duckdb.columns import MISSING_WORDS
 from kinfold.tables.schema import Column, Storage, ValueStats, normalize_category
 
-CODES = frozenset(
-    (*range(-9, 0), -55, -66, -77, -88, *range(-99, -94), -666, -777, -888, *range(-999, -994), -9998, -9999)
-) | {
-    *(77, 88, 96, 97, 98, 99, 777, 888, 996, 997, 998, 999),
-    *(7777, 8888, 9996, 9997, 9998, 9999, 77777, 88888, 99996, 99997, 99998, 99999),
-    *(777777, 888888, 999999999),
-    *(-99999, *(sign * (10**digits - last) for sign in (1, -1) for digits in (6, 7, 8) for last in range(1, 10))),
-    *(55, 66, 555, 666, 5555, 6666, 66666),
-    *(
-        66.6,
-        77.7,
-        88.8,
-        666.6,
-        777.7,
-        888.8,
-        9.99,
-        99.9,
-        99.99,
-        999.9,
-        999.99,
-        9999.9,
-        -9.9,
-        -9.99,
-        -99.9,
-        -99.99,
-        -999.9,
-    ),
+NEEDS_NINES = frozenset(float(digit * length) for digit in "5678" for length in range(2, 7)) | {
+    *(66.6, 77.7, 88.8, 666.6, 777.7, 888.8)  # 55, 888 ... are codes only below 99 or 999 ...
 }
-NEEDS_NINES = frozenset(
-    (
-        55,
-        66,
-        555,
-        666,
-        5555,
-        6666,
-        66666,
-        66.6,
-        77.7,
-        88.8,
-        666.6,
-        777.7,
-        888.8,
-        77,
-        88,
-        777,
-        888,
-        7777,
-        8888,
-        77777,
-        88888,
-        777777,
-        888888,
-    )
-)  # codes only below 99 or 999 ...
+_NINES = frozenset(10.0**digits - last for digits in range(2, 10) for last in range(1, 10 if digits > 5 else 5))
+_HIGH = NEEDS_NINES | _NINES | {9.99, 99.9, 99.99, 999.9, 999.99, 9999.9}
+CODES = _HIGH | {-code for code in _HIGH} | {*map(float, range(-9, 0)), -9.9}
+MAX_NEGATIVE = 4  # different negative numbers that may be codes, whatever they are: -13
 MIN_REPDIGIT_RATIO = 2.0  # ... or if the largest other number is much smaller
 _clock = r"([T ]\d\d:.*)?"
 DATE = re.compile(rf"\d{{4}}-?(0[1-9]|1[0-2])-?[0-3]\d{_clock}|[0-3]?\d[./][0-3]?\d[./]\d{{4}}")
@@ -95,6 +48,7 @@ LABEL_WORDS = frozenset(  # a number with such a label is no quantity
     ("not applicable", "inapplicable", "iap", "does not apply", "dk", "dk/na", "skip", "skipped", "trifft nicht zu",
      "no aplica", "sans objet", "non concern\u00e9", "non applicabile", "n.v.t.", "nicht zutreffend", "no opinion")
 )  # fmt: skip
+MAX_UNKNOWN_WORDS = 3  # different ones in a column of numbers or dates
 MIN_DATE_SHARE = 0.9  # of rows with a date, in a column of text
 MIN_REPEATS = 3  # rows with a code that no other column has
 MIN_OTHERS = 2  # different numbers, or categories, that are not codes
@@ -152,9 +106,16 @@ class _Numbers:
 
 
 def find_missing_codes(
-    columns: Sequence[Column], stats: Mapping[str, ValueStats], *, words: bool = True
+    columns: Sequence[Column],
+    stats: Mapping[str, ValueStats],
+    unknown: Mapping[str, Sequence[str]],
+    *,
+    words: bool = True,
 ) -> list[MissingCodes]:
-    """Return the codes for missing values of each column that has some; without `words`, only numbers."""
+    """Return the codes for missing values of each column that has some; without `words`, only numbers.
+
+    The `unknown` words of a column are doubtful.
+    """
     numbers = {column.name: _collect_numbers(column, stats[column.name]) for column in columns}
     apart = {name: _list_apart(own) for name, own in numbers.items() if own is not None}
     shared = Counter(code for codes in apart.values() for code in codes)
@@ -168,21 +129,26 @@ def find_missing_codes(
         own = numbers[column.name]
         judged = _judge_numbers(own, {code for code in shared if shared[code] > 1}) if own is not None else {}
         judged |= {float(code): "" for code in by_label if _is_number(code)}
-        findings += _describe_findings(column, stats[column.name], missing_words, judged)
+        others = unknown.get(column.name, ()) if words else ()
+        findings += _describe_findings(column, stats[column.name], (missing_words, others), judged)
     return findings
 
 
 def _describe_findings(
-    column: Column, stats: ValueStats, words: Sequence[str], judged: Mapping[float, str]
+    column: Column, stats: ValueStats, words: tuple[Sequence[str], Sequence[str]], judged: Mapping[float, str]
 ) -> Iterator[MissingCodes]:
-    """Yield the certain codes of a column, then the doubtful ones; `judged` has the doubt about each number."""
+    """Yield the certain codes of a column, then the doubtful ones; `judged` has the doubt about each number.
+
+    The words are the certain and the doubtful ones.
+    """
     counts = {normalize_category(value): n for value, n in zip(stats.values, stats.counts, strict=True)}
     for doubtful in (False, True):
         numbers = [f"{code:.15g}" for code, doubt in sorted(judged.items()) if bool(doubt) == doubtful]
-        codes = (*numbers, *words) if not doubtful else tuple(numbers)
+        codes = (*numbers, *words[doubtful])
         if codes:
             rows = sum(counts.get(code, 0) for code in codes)
-            reason = next((doubt for doubt in judged.values() if doubt), "") if doubtful else ""
+            doubts = [*filter(None, judged.values()), "all other values are numbers or dates"]
+            reason = doubts[0] if doubtful else ""
             yield MissingCodes(column.name, codes, rows, doubtful, reason)
 
 
@@ -200,6 +166,19 @@ def is_missing_word(text: str) -> bool:
 
 def _is_missing_label(label: str) -> bool:
     return is_missing_word(label) or " ".join(label.split()).casefold() in LABEL_WORDS
+
+
+def find_unknown_words(column: Column, stats: ValueStats) -> tuple[str, ...] | None:
+    """Return the words without a known meaning among numbers or dates: they may say that the value is missing.
+
+    None if there are others than words; the name of the column is that of a repeated header.
+    """
+    others = column.likely_type.others if column.likely_type else 0
+    counts = zip(stats.values, stats.counts, strict=True)
+    words = {value.strip(): n for value, n in counts if not re.search(r"\d", value) and not is_missing_word(value)}
+    repeated = {*words} - {column.name}
+    enough = all(words[word] >= MIN_REPEATS for word in repeated) and len(words) <= MAX_UNKNOWN_WORDS
+    return tuple(sorted(repeated)) if words and enough and sum(words.values()) == others else None
 
 
 def _find_words(column: Column, stats: ValueStats) -> tuple[str, ...]:
@@ -232,7 +211,8 @@ def _find_dates(column: Column, stats: ValueStats) -> tuple[str, ...]:
 
 def _collect_numbers(column: Column, stats: ValueStats) -> _Numbers | None:
     hints = find_hints(column.name)
-    if column.storage not in (Storage.INTEGER, Storage.NUMBER) or hints & ANY_NUMBER:
+    named = bool(hints & ANY_NUMBER) and Hint.MEASURE not in hints  # the area of a flat is no place
+    if column.storage not in (Storage.INTEGER, Storage.NUMBER) or named:
         return None
     counts = {float(value): n for value, n in zip(stats.values, stats.counts, strict=True) if _is_number(value)}
     counts |= {end: 1 for end in (stats.low, stats.high) if not stats.complete and end not in counts}
@@ -244,6 +224,7 @@ def _collect_numbers(column: Column, stats: ValueStats) -> _Numbers | None:
 def _split_codes(own: _Numbers) -> tuple[list[float], _Numbers]:
     """Return the numbers of a column that may be codes, and the others."""
     present = [float(value) for value in own.values if value in CODES or _is_no_age(value, own)]
+    present += _list_negative(own, present)
     nines = any(value % 10 == 9 for value in present)
     highest = max((value for value in own.values if value not in present), default=0.0)
     allowed = {code for code in NEEDS_NINES if nines or code / MIN_REPDIGIT_RATIO >= highest}
@@ -253,6 +234,15 @@ def _split_codes(own: _Numbers) -> tuple[list[float], _Numbers]:
         codes = [code for code in codes if code % 1 == 0 or _is_far(code, own, rest)]
         rest = own.without(codes)
     return (codes, rest) if len(rest.values) >= MIN_OTHERS else ([], rest)
+
+
+def _list_negative(own: _Numbers, present: Sequence[float]) -> list[float]:
+    """Return the whole negative numbers of a column, if they are few and much more frequent than the numbers above."""
+    below = own.values[own.values < 0]
+    rest = own.without(below.tolist())
+    if own.signed or len(below) > MAX_NEGATIVE or len(rest.values) <= MAX_GRADES:
+        return []
+    return [code for code in below.tolist() if code % 1 == 0 and code not in present and _is_frequent(code, own, rest)]
 
 
 def _is_no_age(value: float, own: _Numbers) -> bool:
@@ -336,7 +326,10 @@ def _is_far(code: float, own: _Numbers, rest: _Numbers) -> bool:
     low, high = rest.values[0], rest.values[-1]
     if code < 0 <= low:
         return not _continues(code, own, rest)
-    gap = code - high if code > high else low - code
+    gap, between = (code - high, (high, code)) if code > high else (low - code, (code, low))
+    whole = np.arange(between[0] + 1, between[1])
+    if len(rest.values) >= rest.span + 1 and len(whole) and np.isin(whole, own.values).all():
+        return False  # it goes on without a gap: 99 above 88, 89, 90 ... is a year
     return bool(gap >= MIN_GAP * max(rest.span, 1.0))
 
 

@@ -18,7 +18,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import islice
+from itertools import chain, islice
 from math import ceil
 
 import numpy as np
@@ -26,7 +26,7 @@ import numpy as np
 from kinfold.profiling.dependencies import MAX_COMPARED_ROWS, Agreement, Codes, RowEvidence, combine_codes, compare_rows
 from kinfold.profiling.questions import REMOVES_KEY, OpenQuestion
 from kinfold.profiling.roles import RoleProposal
-from kinfold.profiling.shapes import QUANTITY_HINTS, WRITTEN_DATE, Shape, has_waves
+from kinfold.profiling.shapes import QUANTITY_HINTS, WRITTEN_DATE, Shape, has_waves, is_nearly_unique
 from kinfold.tables.column_names import PERSON_WORDS, Hint, mentions
 from kinfold.tables.schema import Storage
 
@@ -170,7 +170,8 @@ def find_people(columns: Sequence[RoleProposal], comparison: RowComparison, k: i
     people = _find_numbered(columns, comparison)
     if people.unit is not None and people.unit.people:
         return people
-    rows = next(_find_unnumbered(columns, comparison, people.keys), None)
+    starts, pairs = _find_starts(columns, comparison), _find_pairs(columns, comparison)
+    rows = next(chain(starts, pairs, _find_equal_facts(columns, comparison, people.keys)), None)
     return people if rows is None else _ask_about_rows(people, rows, k)
 
 
@@ -184,6 +185,8 @@ def _find_numbered(columns: Sequence[RoleProposal], comparison: RowComparison) -
     households = [key for key in keys if key.whose is Whose.HOUSEHOLD and key.has_many_values]
     unknown = [key for key in keys if key.whose is Whose.UNKNOWN and (key.has_many_values or _numbers_people(key))]
     unknown = [key for key in unknown if len(key.constant) >= MIN_DETERMINED] or unknown
+    if any(map(_numbers_each_person, columns)):
+        unknown = [key for key in unknown if _looks_like_key(key.proposal)]
     identifying = tuple(key.name for key in (*people, *households))
     if people:
         return People(Unit(_get_coarsest(people).name, people=True), identifying)
@@ -196,6 +199,12 @@ def _find_numbered(columns: Sequence[RoleProposal], comparison: RowComparison) -
         question = () if named else (_ask_about_unit(key, others),)
         return People(Unit(key.name, people=True), (key.name,), question)
     return People()
+
+
+def _numbers_each_person(column: RoleProposal) -> bool:
+    """Whether almost every row has its own person: by name, a number of people; or their names and mail addresses."""
+    by_name = mentions(column.name, PERSON_WORDS) and column.shape is Shape.OWN_NUMBER
+    return by_name or (Hint.PERSON in column.hints and is_nearly_unique(column.stats))
 
 
 def _numbers_people(key: _Key) -> bool:
@@ -394,15 +403,6 @@ def _ask_about_rows(people: People, rows: _Rows, k: int) -> People:
     answers = tuple(dict.fromkeys(str(k * each) for each in (rows.bound, rows.most, 1)))
     ask = OpenQuestion("unit", question, evidence, "privacy.k", answers[0], answers)
     return replace(people, keys=(*people.keys, *rows.keys), questions=(ask,), rows_of_person=rows.bound)
-
-
-def _find_unnumbered(
-    columns: Sequence[RoleProposal], comparison: RowComparison, households: Sequence[str]
-) -> Iterator[_Rows]:
-    """Yield the signs that people have several rows although no column numbers them."""
-    yield from _find_starts(columns, comparison)
-    yield from _find_pairs(columns, comparison)
-    yield from _find_equal_facts(columns, comparison, households)
 
 
 def _find_starts(columns: Sequence[RoleProposal], comparison: RowComparison) -> Iterator[_Rows]:

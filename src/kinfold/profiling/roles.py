@@ -44,6 +44,7 @@ BIRTH_RECORD_WORDS = (
     "apgar* gest* ssw zwduur zwanger* schwanger* neonat* newborn* parit* gravid* *wochen delivery* geburtsart*"
 )
 MIN_FINE_DECIMALS = 4
+MIN_RATIO_OF_WEIGHTS = 1.5  # of the highest weight of a stratum to the lowest; means of groups are closer
 MAX_DAY = 31  # the highest number of a month or a day of the month
 MIN_SHARE_OF_MONTHS = 0.8  # of these numbers that occur
 DATE_ENDING = re.compile(r"[\W_]*(m|mm|mo|mon|month|monat|mois|mes|mese|d|dd|t|tag|day|jour|dia|giorno)[\W\d_]*")
@@ -99,7 +100,20 @@ class RoleProposal:
 def propose_roles(columns: Sequence[RoleProposal], determines: Determines) -> list[RoleProposal]:
     """Return the columns with the roles that they have alone, and sampling weights."""
     single = [_propose_part_of_date(_propose_alone(column), columns) for column in columns]
-    return [_propose_weight(column, single, determines) for column in single]
+    return _weigh_replicates([_propose_weight(column, single, determines) for column in single])
+
+
+def _weigh_replicates(columns: Sequence[RoleProposal]) -> list[RoleProposal]:
+    """Return numbers named like a column of weights and a number as weights too: the replicates PWGTP1, PWGTP2 ..."""
+    weights = {column.name.casefold(): column for column in columns if column.weight}
+    result = []
+    for column in columns:
+        weight = weights.get(re.sub(r"_?\d+$", "", column.name.casefold()))
+        number = column.column.storage in (Storage.INTEGER, Storage.NUMBER) and column.stats.distinct > MAX_CODE_VALUES
+        if weight and number and not column.weight and column.role is not Role.IDENTIFIER:
+            column = replace(column, weight=True).with_role(Role.WEIGHT, weight.reason)
+        result.append(column)
+    return result
 
 
 def assign_roles(columns: Sequence[RoleProposal], keys: Sequence[str]) -> list[RoleProposal]:
@@ -205,7 +219,7 @@ def _propose_weight(proposal: RoleProposal, columns: Sequence[RoleProposal], det
     if not named and (measured or not like_weights):
         return proposal
     reason = "sampling weights, for the risk in the population"
-    advice = "exact weights may identify a household or a stratum; with round_to they are released rounded"
+    advice = 'exact weights may identify a household or a stratum; with average = "mean" they are released by class'
     return replace(proposal, weight=True).with_role(Role.WEIGHT, reason, advice)
 
 
@@ -251,7 +265,7 @@ def _repeats_like_weights(proposal: RoleProposal, columns: Sequence[RoleProposal
     stats = proposal.stats
     if proposal.shape is not Shape.AMOUNT or stats.whole_numbers == stats.filled:
         return False
-    if stats.low < 1 or stats.mean_count < 10:
+    if stats.low < 1 or stats.mean_count < 10 or stats.high < MIN_RATIO_OF_WEIGHTS * stats.low:
         return False
     places = (stats.high - stats.low) * 10.0 ** (proposal.column.decimals or 12)
     if stats.distinct > 0.05 * places or proposal.sensitive_hint or proposal.known_hint:

@@ -124,6 +124,7 @@ TOKEN = re.compile(  # hashes, keys of devices, accounts, also masked, addresses
     r"|\+?[0-9(][0-9 ()/.-]{8,}[0-9]|[A-Z]{2}[0-9]{2}( ?[0-9A-Z]{4}){3,}.*",
     re.ASCII,
 )
+BASE64 = re.compile(r"([0-9A-Za-z+/_-]{4})+|([0-9A-Za-z+/_-]{4})*[0-9A-Za-z+/_-]{2,3}={1,2}")
 MIN_CHAPTERS = 4  # first letters of diagnoses without a point, some of them of three characters
 MIN_LONG_NUMBER = 9  # digits of numbers of people and devices, which repeat; amounts are shorter or rounded
 POST_CODE = re.compile(r"[0-9]{4,6}|[0-9]{3}-[0-9]{4}|[0-9]{5}-[0-9]{3,4}|[0-9]{4} ?[A-Z]{2}|[0-9]{2}-[0-9]{3}"
@@ -139,9 +140,11 @@ MAX_GRID_SPREAD = 1.5  # range of metres that the name calls an axis, as a share
 MAX_NARROW_SPREAD = 0.35  # and of metres whose name says nothing
 _month = r"(0[1-9]|1[0-2])"
 _day = r"(0[1-9]|[12][0-9]|3[01])"
-WRITTEN_DATE = re.compile(
-    rf"(1[89]|20)[0-9]{{2}}{_month}{_day}?|[0-9]{{1,2}}{_month}{_day}"
-)  # 195012, 19501231, 501231
+_year = r"(1[89]|20)[0-9]{2}"
+WRITTEN_DATE = re.compile(  # 195012, 19501231, 501231, 12311950, 31121950, 12/1950, 23:59
+    rf"{_year}{_month}{_day}?|[0-9]{{1,2}}{_month}{_day}|[0-9]{{1,2}}{_day}{_year}"
+    rf"|{_month}[./-]{_year}|{_year}[./-]{_month}|[0-2]?[0-9][:.h][0-5][0-9](:[0-5][0-9])?( ?[ap]\.?m\.?)?"
+)
 # Full post codes that have a form of their own: ZIP+4, British, Canadian, Dutch.
 FULL_POST_CODE = re.compile(r"[0-9]{5}-[0-9]{4}|[A-Z]{1,2}[0-9][0-9A-Z]? ?[0-9][A-Z]{2}"
                             r"|[A-Z][0-9][A-Z] ?[0-9][A-Z][0-9]|[0-9]{4} [A-Z]{2}")  # fmt: skip
@@ -264,7 +267,7 @@ def _are_metres(stats: ValueStats, low: float, spread: float) -> bool:
 
 def _detect_text_shape(stats: ValueStats, order: OrderStats | None, hints: frozenset[Hint]) -> Shape:
     many = stats.distinct > MAX_CODE_VALUES
-    sentences = stats.mean_words >= MIN_SENTENCE_WORDS
+    sentences = stats.mean_words >= MIN_SENTENCE_WORDS and not _matches(stats, DIGITS)
     if many and stats.mean_count < 10 and (sentences or stats.mean_length >= MIN_TEXT_LETTERS):
         return Shape.TEXT
     if stats.distinct > 2 and _matches(stats, ICD10) and _are_diagnoses(stats, hints):
@@ -279,6 +282,8 @@ def _detect_text_shape(stats: ValueStats, order: OrderStats | None, hints: froze
         return Shape.SCALE
     few = not many and stats.mean_count > MAX_ROWS_PER_UNIT and hints.isdisjoint(IDENTIFYING_HINTS)
     if stats.distinct > 2 and _matches(stats, TOKEN) and not (few and _matches(stats, DIGITS)):
+        return Shape.SHARED_NUMBER
+    if many and any(value.endswith("=") for value in stats.values) and _matches(stats, BASE64):
         return Shape.SHARED_NUMBER
     runs = _comes_in_runs(stats, order)
     if (many or Hint.PLACE in hints) and not runs and _matches(stats, POST_CODE):
@@ -298,9 +303,11 @@ def _detect_integer_shape(stats: ValueStats, order: OrderStats | None, hints: fr
         return Shape.POST_CODE
     if not quantity and stats.distinct > MAX_CODE_VALUES and _matches(stats, WRITTEN_DATE):
         return Shape.MANY_CODES  # whose average would be no date
-    if is_nearly_unique(stats) and (_counts_records(stats) or (not quantity and _looks_assigned(stats, order))):
+    ages = Hint.AGE in hints and _are_possible_ages(stats)
+    counting = _counts_records(stats) and not (ages and stats.low > 1)  # numbers of records do not start at 20
+    if is_nearly_unique(stats) and (counting or (not quantity and _looks_assigned(stats, order))):
         return Shape.OWN_NUMBER
-    if Hint.AGE in hints and _are_possible_ages(stats):
+    if ages:
         return Shape.AGE
     if not quantity and stats.distinct > 2 and RECENT_YEARS[0] <= stats.low and stats.high <= RECENT_YEARS[1]:
         return Shape.YEAR

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import tomlkit
 
-from kinfold.profiling.missing_codes import MissingCodes, find_missing_codes, is_missing_word
+from kinfold.profiling.missing_codes import MissingCodes, find_missing_codes, find_unknown_words, is_missing_word
 from kinfold.profiling.profile import Profile
 from kinfold.profiling.questions import REMOVES_KEY, OpenQuestion, name_question
 from kinfold.tables.duckdb.columns import NUMBER_LIKE_PATTERN, NUMBER_MARKS
@@ -86,7 +86,9 @@ class _UnitReading(NamedTuple):
 def detect_form(schema: Schema, stats: Mapping[str, ValueStats], declared: SourceForm) -> Detection:
     """Return the format of a table: what is declared, and the rest as detected in its columns."""
     units = {c.name: unit for c in schema if (unit := _detect_unit(c, stats[c.name]))}
-    schema = replace(schema, columns=tuple(_with_unit(c, stats[c.name], units.get(c.name)) for c in schema))
+    with_units = [_with_unit(c, stats[c.name], units.get(c.name)) for c in schema]
+    words = {c.name: each for c in with_units if (each := find_unknown_words(c, stats[c.name])) is not None}
+    schema = replace(schema, columns=tuple(_without_others(c) if c.name in words else c for c in with_units))
     detected = declared
     if not declared.has_marks:
         decimal, thousands = _detect_marks(schema)
@@ -98,7 +100,7 @@ def detect_form(schema: Schema, stats: Mapping[str, ValueStats], declared: Sourc
         detected = replace(detected, dates=tuple(dict.fromkeys(formats)))
     detected = replace(detected, skip_totals=declared.skip_totals or schema.totals > 0)
     plain = [_read_plain(c, stats[c.name], units.get(c.name), detected) for c in schema]
-    codes = find_missing_codes([c for c, _ in plain], {c.name: own for c, own in plain}, words=not declared.na)
+    codes = find_missing_codes([c for c, _ in plain], {c.name: own for c, own in plain}, words, words=not declared.na)
     own = {
         c.name: ColumnForm(_merge_codes(codes, c.name), units[c.name].units if c.name in units else ()) for c in schema
     }
@@ -168,6 +170,11 @@ def _with_unit(column: Column, stats: ValueStats, unit: _UnitReading | None) -> 
     matching = sum(counts[value] for value in unit.numbers)
     likely = LikelyType("number", matching, others, tuple(fitting), words) if fitting else None
     return replace(column, likely_type=likely)
+
+
+def _without_others(column: Column) -> Column:
+    """Return a column of numbers or dates as if the words among them were known to mean missing."""
+    return replace(column, likely_type=column.likely_type and replace(column.likely_type, others=0))
 
 
 def _fit_marks(unit: _UnitReading, marks: tuple[str, str]) -> bool:

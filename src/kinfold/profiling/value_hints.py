@@ -70,7 +70,7 @@ STREET_NUMBER = re.compile(
 )
 TITLED_NAME = re.compile(  # of a few people with a title, or of their offices
     r"(.*\b)?(Prof|Dr|PD|Dott|Dra|Mr|Mrs|Ms|Herrn?|Frau|Mme|Sr|Sra|RA|RAin)\b\.?"
-    r"( (med|iur|phil|Dr|rer\. nat)\.?)* [^\W\d_a-z].*"
+    r"( (med|iur|phil|Dr|rer\. nat)\.?)* [^\W\d_a-z].*|[A-Z' -]{2,}/[A-Z' -]+ ?(MR|MRS|MS|MISS|MSTR|DR)"
 )
 MIN_ADDRESSES = 20
 MIN_ADDRESS_SHARE = 0.5  # of the values: other streets have no telling word
@@ -145,7 +145,7 @@ def _are_names(values: Sequence[str]) -> bool:
         many and capitalized < MIN_CAPITALIZED * len(written)
     ):
         return False
-    parts = ([word for word in re.split(r"[\s.,]+", _simplify(value)) if word not in TITLES] for value in written)
+    parts = ([word for word in re.split(r"[\s.,/]+", _simplify(value)) if word not in TITLES] for value in written)
     first = sorted({words[0] for words in parts if words})  # of Anna B. and Anna C. once
     return _are_about(Hint.PERSON, first, MIN_NAME_SHARE if many else MIN_SHARE)
 

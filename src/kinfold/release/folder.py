@@ -302,6 +302,7 @@ def _build_audit(release: Release, file: Path) -> dict[str, Any]:
         **{key: getattr(plan, key) for key in ("method", "reason", "repaired", "steps")},
         "refined": round(plan.refine_seconds, 3),
         "gap": plan.gap,
+        "curve": [[round(seconds, 3), share, bound] for seconds, share, bound in plan.curve],
         "blocks": plan.blocks,
         "notes": list(plan.notes),
         "seconds": round(release.seconds, 3),

@@ -151,6 +151,8 @@ def _looks_like_value(field: str, below: Sequence[str], *, codes: bool) -> bool:
 
 def _is_digits(field: str) -> bool:
     """Whether a text is digits and signs; 1e5 and NaN count too."""
+    if field.isdecimal():
+        return True
     if re.fullmatch(r"(?i)[+-]?(nan|inf|infinity|[\d.]+e[+-]?\d+)", field):
         return True
     return any(c.isdigit() for c in field) and not any(c.isalpha() for c in field)
@@ -280,8 +282,12 @@ def mentions(name: str, words: str) -> bool:
 ACCENTS = dict.fromkeys(range(768, 880))
 
 
+SIGNS = {ord(sign): f" {word} " for sign, word in {"\u20ac": "eur", "$": "usd", "\u00a3": "gbp", "%": "pct"}.items()}
+
+
 def _normalize_name(name: str) -> str:
     split = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z]{6})(?=ID$)", "_", name)  # PatientId, PATIENTID; not COVID
+    split = split.translate(SIGNS)
     plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKD", split).translate(ACCENTS)).casefold()
     return re.sub(r"[\W\d_]+", "_", plain)
 

@@ -27,7 +27,7 @@ from kinfold.errors import plural
 from kinfold.measures.measure_table import CATALOGUE
 from kinfold.release.report import sentences
 from kinfold.release.report.chart import Chart, draw
-from kinfold.release.report.distribution_charts import chart_class_sizes, chart_column, chart_estimates
+from kinfold.release.report.distribution_charts import chart_class_sizes, chart_column, chart_estimates, chart_search
 from kinfold.release.report.facts import ColumnFacts, Facts
 from kinfold.release.report.sentences import LIMITS, mark_name
 from kinfold.release.report.wording import (
@@ -151,6 +151,7 @@ def write_page(facts: Facts) -> str:
         holds=sentences.holds(visible),
         sections=list(_list_sections(visible)),
         sizes=_draw_class_sizes(visible, "class-sizes"),
+        search=_draw_chart(curve, "search") if (curve := chart_search(visible.curve)) else "",
         key_numbers=_list_key_numbers(visible),
         costs=_list_costs(visible),
         shift=visible.measures.get("loss", {}).get("shift", {}),
@@ -177,6 +178,7 @@ def render_page(template: str, **values: object) -> str:
     return html.encode("utf-8", "replace").decode("utf-8")  # lone surrogates cannot be encoded
 
 
+MAX_CHARTED_COLUMNS = 100  # a page of more charts takes seconds to draw and is not read to its end
 REMOVED = "removed"  # the treatment of a column that is not released; a reason may follow
 
 
@@ -188,15 +190,21 @@ def _list_sections(facts: Facts) -> Iterator[dict[str, Any]]:
             column for column in facts.columns if role == (column.role if column.role in ROLE_TEXTS else "other")
         ]
         removed = [c for c in columns if c.treatment.startswith(REMOVED) and c.original is None and c.released is None]
-        cards = [
-            {"facts": column, "charts": _draw_column(column, next(number)), "remarks": list(_list_remarks(column))}
-            for column in columns
-            if column not in removed
-        ]
+        cards = [_build_card(column, next(number)) for column in columns if column not in removed]
         if columns:
             compares = any(column.original is not None for column in columns)
             section = {"title": title, "text": text, "compares": compares, "cards": cards}
             yield {**section, "removed": _group_removed(removed)}
+
+
+def _build_card(column: ColumnFacts, number: int) -> dict[str, Any]:
+    """Return the card of a column: its facts, charts and remarks."""
+    charted = number <= MAX_CHARTED_COLUMNS
+    charts = _draw_column(column, number) if charted else []
+    remarks = list(_list_remarks(column))
+    if not charted:
+        remarks.append(f"Only the first {MAX_CHARTED_COLUMNS} columns have charts.")
+    return {"facts": column, "charts": charts, "remarks": remarks, "empty": charted and not charts}
 
 
 def _group_removed(columns: Sequence[ColumnFacts]) -> list[tuple[str, str]]:

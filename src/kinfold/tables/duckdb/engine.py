@@ -68,6 +68,7 @@ class DuckDB:
         self._recoded: dict[str, recoding_sql.RecodedTable] = {}
         self._tuples: dict[tuple[str, tuple[str, ...]], Frame] = {}
         self._counts: dict[Any, Any] = {}  # the latest counts: measures, pages and checks need them again
+        self._large_counts: dict[Any, int] = {}  # the bytes of each large one
         self._max_count_bytes = resources.counts_bytes
         self._categories: dict[tuple[str, str], str | None] = {}  # tables of numbers with several spellings
         self._finalize = weakref.finalize(self, self._db.close)
@@ -81,6 +82,7 @@ class DuckDB:
     def close(self, *, only_counts: bool = False) -> None:
         """Drop every row and remove every temporary file, as the garbage collector does; or only cached counts."""
         self._counts.clear()
+        self._large_counts.clear()
         pa.default_memory_pool().release_unused()
         if not only_counts:
             self._finalize()
@@ -122,12 +124,12 @@ class DuckDB:
         frame = normalize(self._db, replace(loaded, form=form.complete(loaded.form)), words, keep=True)
         if frame.table == loaded.table:
             return None
-        own = form.get_columns(loaded.names)
-        described = self.schema(recoding_sql.select_columns(self._db, frame, [*own]))
-        columns = tuple(described[c.name] if c.name in own else c for c in before)
+        column_forms = form.get_columns(loaded.names)
+        described = self.schema(recoding_sql.select_columns(self._db, frame, [*column_forms]))
+        columns = tuple(described[c.name] if c.name in column_forms else c for c in before)
         self._schemas[frame.table] = replace(before, columns=columns, notes=frame.notes)
         stats = self._stats.get(loaded.table, {})
-        self._stats[frame.table] = {key: each for key, each in stats.items() if key[0] not in own}
+        self._stats[frame.table] = {key: each for key, each in stats.items() if key[0] not in column_forms}
         return frame
 
     def _read_source(self, source: TableSource, form: SourceForm) -> Frame:
@@ -179,9 +181,9 @@ class DuckDB:
         batch = QUESTIONS_PER_QUERY if self._db.is_short(frame.table) else 1
         new = [column for column in columns if (column.name, column.storage) not in known]
         for strip in self._strips.of(frame) if len(new) > 1 else [frame]:
-            own = [column for column in new if column.name in set(strip.names)]
-            for start in range(0, len(own), batch):
-                some = own[start : start + batch]
+            columns_of_strip = [column for column in new if column.name in set(strip.names)]
+            for start in range(0, len(columns_of_strip), batch):
+                some = columns_of_strip[start : start + batch]
                 counted = tallies.profile_columns(self._db, strip, some)
                 known |= {(column.name, column.storage): counted[column.name] for column in some}
         stats = {column.name: known[column.name, column.storage] for column in columns}
@@ -213,13 +215,13 @@ class DuckDB:
 
     def _tally_among(self, frame: Frame, tuples: Frame) -> Tally:
         """Count the rows of each of some tuples, without tallying the whole table."""
-        keys, own = tallies.fetch_classes(self._db, tuples)
-        numbers = Recoding(np.arange(len(own), dtype=np.int32), {}, tuples)
+        keys, tuple_sizes = tallies.fetch_classes(self._db, tuples)
+        numbers = Recoding(np.arange(len(tuple_sizes), dtype=np.int32), {}, tuples)
         labelled = recoding_sql.add_labels(self._db, numbers)
         joined = tallies.join_tuples_sql(frame, labelled, "1 AS one", "label")
         counted = self._db.arrow(f"SELECT u.label, count(*) AS n FROM {joined} GROUP BY u.label")
         self._db.drop(labelled.table)
-        sizes = np.zeros(len(own), np.int64)
+        sizes = np.zeros(len(tuple_sizes), np.int64)
         sizes[counted.column("label").to_numpy()] = counted.column("n").to_numpy()
         return Tally(keys, sizes, {}, tuples)
 
@@ -228,16 +230,19 @@ class DuckDB:
             return self._counts[key]
         self._drop_counts(self._max_count_bytes - BYTES_PER_CELL * VALUES_PER_CLASS * classes)
         counted = count()
-        if key[1] or _count_cells(counted) <= MAX_SMALL_COUNT:
+        cells = _count_cells(counted)
+        if key[1] or cells <= MAX_SMALL_COUNT:
             self._counts[key] = counted
+            if cells > MAX_SMALL_COUNT:
+                self._large_counts[key] = BYTES_PER_CELL * cells
             self._drop_counts(self._max_count_bytes)
         return counted
 
     def _drop_counts(self, max_bytes: float) -> None:
         """Drop large counts from the cache, the oldest first, until the rest fits."""
-        large = [key for key, counted in self._counts.items() if _count_cells(counted) > MAX_SMALL_COUNT]
-        while large and sum(BYTES_PER_CELL * _count_cells(self._counts[key]) for key in large) > max_bytes:
-            del self._counts[large.pop(0)]
+        while self._large_counts and sum(self._large_counts.values()) > max_bytes:
+            oldest = next(iter(self._large_counts))
+            del self._counts[oldest], self._large_counts[oldest]
 
     def _count_spread(self, frame: Frame, tuples: Frame, name: str, reading: OrderedReading | Column) -> Spread:
         if isinstance(reading, Column):

@@ -70,7 +70,7 @@ class FileKind(NamedTuple):
 
 def detect_format(path: Path) -> FileKind:
     """Return the format of a file by its ending; refuse a path that is not a readable file."""
-    _refuse_other_encodings(path)
+    refuse_other_encodings(path)
     if not path.exists():
         raise DataError(f"no such file: '{path}'", fix="check the path")
     if path.is_dir():
@@ -91,7 +91,7 @@ def detect_format(path: Path) -> FileKind:
     raise DataError(f"'{path.name}' has an unknown file ending", fix=remedy)
 
 
-def _refuse_other_encodings(path: Path) -> None:
+def refuse_other_encodings(path: Path) -> None:
     """Refuse a path that is not UTF-8: DuckDB and the reports cannot name it."""
     try:
         str(path.absolute()).encode()

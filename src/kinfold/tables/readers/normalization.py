@@ -60,7 +60,7 @@ def normalize(db: Database, frame: Frame, missing: Sequence[str] = (), *, keep: 
     The table as it was read is dropped unless `keep` is set.
     """
     normalized, values = plan_normalization(
-        frame, missing, lambda questions: db.answers([q for own in questions.values() for q in own], frame.table)
+        frame, missing, lambda questions: db.answers([q for each in questions.values() for q in each], frame.table)
     )
     if not values:
         return normalized
@@ -74,13 +74,13 @@ def plan_normalization(
     frame: Frame, missing: Sequence[str], ask: Callable[[Mapping[str, Sequence[str]]], Iterator[Any]]
 ) -> tuple[Frame, dict[str, str]]:
     """Return the normalized frame, and SQL for the columns to rewrite; `ask` computes aggregates by column."""
-    form, own = frame.form, {frame.at(name): each for name, each in frame.form.get_columns(frame.names).items()}
+    form, forms = frame.form, {frame.at(name): each for name, each in frame.form.get_columns(frame.names).items()}
     kinds = dict(zip(frame.columns, frame.types, strict=True))
     everywhere = form.na or missing or form.has_marks or form.quoted
-    texts = [c for c, kind in kinds.items() if kind == "VARCHAR" and (everywhere or c in own)]
+    texts = [c for c, kind in kinds.items() if kind == "VARCHAR" and (everywhere or c in forms)]
     plain = {c: unquote_formula_sql(c) if form.quoted else c for c in texts}
-    values = {c: _present_sql(plain[c], form, own.get(c, ColumnForm()), missing) for c in texts}
-    values |= {c: _present_typed_sql(c, kinds[c], each.na) for c, each in own.items() if each.na and c not in values}
+    values = {c: _present_sql(plain[c], form, forms.get(c, ColumnForm()), missing) for c in texts}
+    values |= {c: _present_typed_sql(c, kinds[c], each.na) for c, each in forms.items() if each.na and c not in values}
     if not values:
         return frame, {}
     answers = ask({c: _questions(c, value, form, text=c in texts) for c, value in values.items()})
@@ -89,7 +89,7 @@ def plan_normalization(
     rewritten = {
         c: _plain_number_sql(value, form) if c in marked else value
         for c, value in values.items()
-        if c in marked or counts[c].missing or counts[c].quoted or (c in texts and c in own and own[c].unit)
+        if c in marked or counts[c].missing or counts[c].quoted or (c in texts and c in forms and forms[c].unit)
     }
     thousands = form.thousands if any(counts[c].groups for c in marked) else ""
     normalized = replace(
@@ -97,7 +97,7 @@ def plan_normalization(
         form=replace(form, thousands=thousands),
         numeric=_names(frame, {c for c in texts if counts[c].numeric}),
         blanked=_names(frame, {c for c, count in counts.items() if count.missing}),
-        mixed=frame.mixed | _names(frame, {c for c in texts if c in own and own[c].unit}),
+        mixed=frame.mixed | _names(frame, {c for c in texts if c in forms and forms[c].unit}),
         formulas=tuple((n, counts[c].formulas) for n, c in zip(frame.names, frame.columns, strict=True) if c in counts),
         notes=(*frame.notes, *_describe_codes(frame, counts)),
     )
@@ -105,19 +105,21 @@ def plan_normalization(
 
 
 def _describe_codes(frame: Frame, counts: Mapping[str, _TextCounts]) -> Iterator[str]:
-    for name, own in frame.form.get_columns(frame.names).items():
-        if own.na:
+    for name, form in frame.form.get_columns(frame.names).items():
+        if form.na:
             missing = counts[frame.at(name)].missing
             read = f"{missing:,} value{' is' if missing == 1 else 's are'} read as missing"
-            yield f"'{name}': {read} ({', '.join(own.na)})"
+            yield f"'{name}': {read} ({', '.join(form.na)})"
 
 
 _WORDS_FOR_TOTAL = """
-    total, totals, subtotal, subtotals, sub-total, grand total, sum, gesamt, insgesamt, summe, zwischensumme,
-    gesamtsumme, endsumme, gesamtergebnis, somme, sous-total, total g\u00e9n\u00e9ral, suma, total general, totale,
-    subtotale, totaal, subtotaal, soma, summa, razem, og\u00f3\u0142em
+    totals?, total[ei]s?, totaux, totais, totaal, (sub|sous|gesamt|end|grand|eind|sum)[- ]?tota(l|ls|al|le|li|les|ux),
+    total g[e\u00e9]n[e\u00e9]ral, total geral, totale generale, sum, suma, soma, summa, somme,
+    (zwischen|gesamt|end|teil)?summen?, gesamt, insgesamt, gesamtergebnis, (suma )?og\u00f3\u0142em, razem,
+    \u0142\u0105cznie
 """
 TOTAL_PATTERN = "|".join(word.strip() for word in _WORDS_FOR_TOTAL.split(","))
+MEAN_PATTERN = "mittelwert|durchschnitt|moyenne|promedio|gemiddelde|\u015brednia|average"  # below a table
 FOOTER_PATTERN = (
     "(source|sources|note|notes|quelle|anmerkung|hinweis|stand|fuente|nota|fonte|bron) ?:.*|[*\u00a9\u2020].*"
 )
@@ -128,7 +130,8 @@ MAX_TOTALS_SHARE = 0.25  # of the rows that are totals; with more, the word is a
 
 def leave_out_totals(db: Database, frame: Frame, name: str, short: int = 0) -> Frame:
     """Return the table without rows of totals and footers, and with a note that counts them with `short` lines."""
-    kept = f"SELECT * FROM {frame.table} WHERE NOT ({is_total_sql(frame.columns)}) ORDER BY {frame.order}"
+    total = is_total_sql(frame.columns, frame.names)
+    kept = f"SELECT * FROM {frame.table} WHERE NOT ({total}) ORDER BY {frame.order}"
     table = db.table(kept)
     rows = db.count(frame.table) - db.count(table) + short
     db.drop(frame.table)
@@ -139,13 +142,13 @@ def leave_out_totals(db: Database, frame: Frame, name: str, short: int = 0) -> F
 def note_totals(db: Database, frame: Frame, name: str) -> Frame:
     """Return the table with the number of rows that look like totals or footers, and a note on them."""
     first = f"lower(trim(coalesce({', '.join(frame.columns[:3])})))"
-    word = _fits_sql(first, f"({TOTAL_PATTERN})([ :].*)?|.* ({TOTAL_PATTERN}) *:?")
+    word = _fits_sql(first, f"({TOTAL_PATTERN})([ :].*)?|.* ({TOTAL_PATTERN}) *:?|({MEAN_PATTERN}) *:?")
     last = f"SELECT {frame.order} FROM {frame.table} ORDER BY 1 DESC LIMIT {MAX_FOOTERS}"
     footer = f"{frame.order} IN ({last}) AND regexp_matches(trim(CAST(c0 AS VARCHAR)), '[ :*]')"
-    likely = f"SELECT {frame.order} FROM {frame.table} WHERE ({word}) OR ({footer})"
+    likely = f"SELECT {frame.order} FROM {frame.table} WHERE ({word}) OR ({footer}) OR ({_header_sql(frame)})"
     if not db.execute(f"{likely} LIMIT 1"):  # the test below reads all columns
         return frame
-    where = f"({is_total_sql(frame.columns)}) AND {frame.order} IN ({likely})"
+    where = f"({is_total_sql(frame.columns, frame.names)}) AND {frame.order} IN ({likely})"
     rows = next(db.answers([f"count(*) FILTER (WHERE {where})"], frame.table)) or 0
     if not rows or rows > MAX_TOTALS_SHARE * db.count(frame.table):
         return frame
@@ -155,18 +158,26 @@ def note_totals(db: Database, frame: Frame, name: str) -> Frame:
     )
 
 
-def is_total_sql(columns: Sequence[str], *, by_word: bool = False) -> str:
+def _header_sql(frame: Frame) -> str:
+    """Return SQL for a first value that is the name of its column; one of a header that joined files repeat."""
+    return f"trim(CAST({frame.columns[0]} AS VARCHAR)) = {quote_string(frame.names[0].strip())}"
+
+
+def is_total_sql(columns: Sequence[str], names: Sequence[str] = (), *, by_word: bool = False) -> str:
     """Return SQL that tests for a row of totals or a footer; `by_word`: only for one that starts or ends with a word.
 
-    The first cell with a value is a word for a total, with or without a colon; or it starts or ends with one, and some
-    cell is empty; or it starts like a footer, and the last cell is empty; or no cell but the first has a value, if
-    there are at least three columns.
+    The first cell with a value is a word for a total, with or without a colon; or it starts or ends with one, or is a
+    word for a mean, and some cell is empty; or the row repeats the `names` of two or more columns; or it starts like a
+    footer, and the last cell is empty; or no cell but the first has a value, if there are at least three columns.
     """
     cells = ", ".join(f"nullif(trim(CAST({c} AS VARCHAR)), '')" for c in columns)
     first, word = "lower(coalesce(list_any_value(row), ''))", f"({TOTAL_PATTERN})"
     gaps = f"list_count(row) < {len(columns)}"
-    tests = [_fits_sql(first, f"{word} *:?"), f"({_fits_sql(first, f'{word}[ :].*|.* {word} *:?')} AND {gaps})"]
+    partly = f"{word}[ :].*|.* {word} *:?|({MEAN_PATTERN}) *:?"
+    tests = [_fits_sql(first, f"{word} *:?"), f"({_fits_sql(first, partly)} AND {gaps})"]
     tests.append(f"({_fits_sql(first, FOOTER_PATTERN)} AND row[-1] IS NULL)")
+    if len(names) > 1:
+        tests.append(f"row = [{', '.join(quote_string(name.strip()) for name in names)}]")
     if len(columns) >= MIN_COLUMNS_OF_FOOTER and not by_word:
         tests.append("list_count(row[2:]) = 0")
     # With the cells as a list the size of the query grows with the columns, not with a multiple of them.

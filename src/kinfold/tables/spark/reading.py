@@ -31,7 +31,14 @@ from kinfold.tables.duckdb.connection import Database
 from kinfold.tables.duckdb.expressions import Frame
 from kinfold.tables.duckdb.writing import ROWS_PER_BATCH
 from kinfold.tables.readers import reading
-from kinfold.tables.readers.files import Format, PartRows, combine_checksums, detect_format, hash_file
+from kinfold.tables.readers.files import (
+    Format,
+    PartRows,
+    combine_checksums,
+    detect_format,
+    hash_file,
+    refuse_other_encodings,
+)
 from kinfold.tables.readers.reading import PartFile
 from kinfold.tables.resources import Resources
 from kinfold.tables.source_form import SourceForm
@@ -196,6 +203,7 @@ def require_unchanged(driver: Driver, source: Path, form: SourceForm, checksum: 
 
 
 def _list_files(source: Path, form: SourceForm) -> list[PartFile]:
+    refuse_other_encodings(source)
     return reading.list_parts(source) if _has_parts(source, form) else [PartFile(source, source.name)]
 
 
