@@ -48,6 +48,13 @@ def test_a_new_folder_and_those_above_it_are_made(tmp_path: Path) -> None:
     assert content(tmp_path) == {f"a/b/out/{name}": data for name, data in NEW.items()}
 
 
+def test_an_address_is_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(PolicyError, match="'s3a://…' is an address"):
+        publish(Path("s3a://clinic/out"), Path.mkdir)
+    assert not [*tmp_path.iterdir()]
+
+
 def test_an_empty_folder_is_taken_over(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     publish(tmp_path / "out", fill)
