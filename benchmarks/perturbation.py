@@ -1,6 +1,7 @@
 """What an attacker who knows the parameters of a perturbation links: the table of docs/perturbation.md.
 
-python -m benchmarks.perturbation            Census (1,080 records) and sdcMicro's testdata (4,580), from KINFOLD_DATA
+python -m benchmarks.perturbation            Census (1,080 records) and sdcMicro's testdata (4,580), from KINFOLD_DATA,
+                                             and the 3,000 households of recordswap_in.csv beside it
 
 The attacker knows the true values of the perturbed columns of everybody, and how they were perturbed. A row: what is
 done, how many columns, the share of records linked, and what stays (see docs/measures/perturbation.md).
@@ -43,6 +44,18 @@ def link(table: pd.DataFrame, quasi: str, columns: list[str], how: dict[str, Any
     return {**measures["loss"]["perturbed"][columns[0]], "linked": measures["risk"]["perturbed_linkage"]}
 
 
+def swap(households: pd.DataFrame, rate: float) -> dict[str, Any]:
+    """Return the measures of a release whose households exchanged two levels of their region."""
+    how = {"record_swap": rate, "similar": ["hsize"]}
+    columns: dict[str, Any] = {
+        name: {"role": "other", "type": "nominal", "perturb": how} for name in ("nuts1", "nuts2")
+    }
+    columns |= {"hid": {"role": "identifier"}, "hincome": {"role": "quasi"}, "hsize": {"role": "other"}}
+    policy = {"privacy": {"k": 3, "unit": "hid"}, "method": {"name": "mdav", "seed": 1}, "output": {"others": "drop"}}
+    measures = kinfold.anonymize(households, {**policy, "columns": columns}).measures
+    return {**measures["loss"]["perturbed"]["nuts2"], "linked": measures["risk"]["perturbed_linkage"]}
+
+
 def main() -> None:
     """Print the table."""
     census, testdata = (pd.read_csv(DATA / name) for name in ("census.csv", "sdcmicro_testdata.csv"))
@@ -54,6 +67,9 @@ def main() -> None:
                 found = link(table, quasi, names[:count], how)
                 rest = {key: round(value, 4) for key, value in found.items() if isinstance(value, float)}
                 print(f"{title:28} {count} columns: {found['linked']:.1%} linked; {rest}", flush=True)
+    households = pd.read_csv(DATA.parent / "parity" / "data" / "recordswap_in.csv")
+    for rate in (0.0, 0.05, 0.2, 0.5):
+        print(f"record_swap = {rate}", swap(households, rate), flush=True)
 
 
 if __name__ == "__main__":

@@ -45,15 +45,22 @@ FROM range({start}, {stop}) t(i)
 """
 
 
-def numbers(path: Path, records: int) -> None:
+def numbers(path: Path, records: int, seed: int = 0) -> None:
     """Write eight columns of numbers with two decimals, and a confidential one that goes with the first."""
     import pyarrow as pa
     from pyarrow import parquet
 
-    x, random = mixture(records, 8), np.random.default_rng(1)
+    x, random = mixture(records, 8, seed), np.random.default_rng(seed + 1)
     columns = {f"q{i}": (x[:, i] * 100).round(2) for i in range(8)}
     columns["pay"] = (x[:, 0] * 1000 + random.normal(0, 500, records)).round()
     parquet.write_table(pa.table(columns), path)
+
+
+def numbers_in_parts(folder: Path, records: int, parts: int) -> None:
+    """Write such numbers as a folder of files, each of them a mixture of its own."""
+    folder.mkdir()
+    for number in range(parts):
+        numbers(folder / f"{number:05}.parquet", records // parts, number)
 
 
 def people(path: Path, records: int) -> None:

@@ -119,7 +119,7 @@ MEMBERS = {  # a docstring says what a method or property is; of a field it is s
 }
 MODELS = ("KAnonymity", "LDiversity", "TCloseness", "PSensitive", "AlphaK")
 FORMULAS = (
-    *("attackers", "uniques", "likeness", "combinations", "global_risk", "linkage"),
+    *("attackers", "uniques", "global_risk", "linkage"),
     *("attribute_disclosure", "numeric_loss", "probabilistic_loss", "categorical_loss", "utility"),
 )
 HEAD = """\

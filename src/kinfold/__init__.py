@@ -33,23 +33,9 @@ _MODULES = {
 }
 
 __all__ = [
-    "Cancelled",
-    "DataError",
-    "KinfoldError",
-    "Policy",
-    "PolicyError",
-    "Release",
-    "Unreachable",
-    "VerifyError",
-    "anonymize",
-    "compare",
-    "measure",
-    "partition",
-    "perturb",
-    "profile",
-    "risk",
-    "verify",
-]
+    "Cancelled", "DataError", "KinfoldError", "Policy", "PolicyError", "Release", "Unreachable", "VerifyError",
+    "anonymize", "compare", "measure", "partition", "perturb", "profile", "risk", "verify",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -62,6 +62,7 @@ MOMENT_PATTERN = re.compile(
     r"([0-9]{4,6})-([0-9]{1,2})-([0-9]{1,2})( \(BC\))?(?:[ T]([0-9]{1,2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]+))?)?)?"
     r"(?: ?(?:Z|([+-])([0-9]{2}):?([0-9]{2})?))?( \(BC\))?"
 )
+BLANKS = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 SPACES, SIGNS = "\t\n\x0b\x0c\r \u00a0\u200b\u3000\ufeff", "=+@\uff1d\uff0b\uff20\uff0d\\-"
 FORMULA_PATTERN = re.compile(f"(?s)'+[{SPACES}]*[{SIGNS}].*")  # of a spreadsheet, after an apostrophe
 PLAIN_PATTERN = re.compile(  # a number or only signs: such a text is not quoted
@@ -193,7 +194,7 @@ def check_events(
         shared: Counter[Any] = Counter()
         for own in people.values():
             events = list_events(own, codes, dates, required["days"])
-            for size in range(1, required["known"] + 1):
+            for size in range(1, min(required["known"], len(events)) + 1):
                 shared.update({*combinations(events, size)})
         matches.append(min(len(people), *shared.values(), math.inf))
         first = [day for own in people.values() if (day := _find_first(own, dates)) is not None]
@@ -230,7 +231,7 @@ def _read_days(fields: Fields, column: Mapping[str, Any]) -> list[int | None]:
 
 
 def _to_day(text: str, column: Mapping[str, Any]) -> int:
-    moment = parse_moment(text.strip(" "), column.get("dates"))
+    moment = parse_moment(text.strip(BLANKS), column.get("dates"))
     if moment is None:
         raise InvalidTable(f"a value of '{column['name']}' is not a date")
     return int((moment / timedelta(1) if isinstance(moment, timedelta) else moment / 86400) // 1)
@@ -327,12 +328,12 @@ def find_needed_size(records: int, parameters: Mapping[str, Any]) -> int:
 
     The people of a class are a Poisson variable, of which at least one is in the sample: their mean is records · k / N.
     """
-    k, mean = int(parameters["k"]), records * parameters["k"] / parameters["population"]
-    weight = {x: math.exp(x * math.log(mean) - mean - math.lgamma(x + 1)) for x in range(k + int(2 * mean) + 200)}
-    for size in range(1, k):
-        if math.fsum(weight[x] for x in weight if x >= size) <= -parameters["alpha"] * math.expm1(-mean):
-            return size
-    return k
+    k, population = int(parameters["k"]), parameters["population"]
+    mean = records * k / population if k <= population else 0.0  # more people than there are: a class has no size
+    chances = [math.exp(x * math.log(mean) - mean - math.lgamma(x + 1)) for x in range(int(2 * mean) + 200) if mean]
+    tails = [*accumulate(reversed(chances))][::-1]  # larger numbers have no weight
+    limit = -parameters["alpha"] * math.expm1(-mean)
+    return next((size for size in range(1, min(k, len(tails))) if tails[size] <= limit), k)
 
 
 def measure_risk(sizes: list[int], parameters: Mapping[str, Any]) -> float:
@@ -483,7 +484,7 @@ def rank_values(fields: Fields, column: Mapping[str, Any]) -> list[Any]:
 
 def parse_category(text: str) -> Any:
     """Return the number that a category denotes, or its text: 1 and 1.0 are the same category."""
-    bare = text.strip(" ")
+    bare = text.strip(BLANKS)
     return Decimal(bare) if NUMBER_PATTERN.fullmatch(bare) and not CODE_PATTERN.fullmatch(bare) else text
 
 
@@ -492,8 +493,8 @@ def _sort_key(text: str, column: Mapping[str, Any], order: Mapping[Any, int]) ->
     if "order" in column:
         return order.get(parse_category(text))
     if column["type"] == "date":
-        return parse_moment(text.strip(" "), column.get("dates"))
-    return Decimal(text.strip(" ")) if NUMBER_PATTERN.fullmatch(text.strip(" ")) else None
+        return parse_moment(text.strip(BLANKS), column.get("dates"))
+    return Decimal(text.strip(BLANKS)) if NUMBER_PATTERN.fullmatch(text.strip(BLANKS)) else None
 
 
 def parse_moment(text: str, form: str | None) -> Any:
@@ -592,7 +593,7 @@ def restore_values(table: dict[str, Fields], release: Mapping[str, Any], file: P
     if release.get("decimal") == "," and file.suffix != ".parquet":
         swap = str.maketrans(".,", ",.")
         plain = {name: [text and text.translate(swap) for text in fields] for name, fields in table.items()}
-        table |= {n: c for n, c in plain.items() if all(NUMBER_PATTERN.fullmatch(t.strip(" ")) for t in c if t)}
+        table |= {n: c for n, c in plain.items() if all(NUMBER_PATTERN.fullmatch(t.strip(BLANKS)) for t in c if t)}
     if release.get("quoted"):
         return {name: [text and unquote(text) for text in fields] for name, fields in table.items()}
     return table
@@ -688,8 +689,9 @@ def _figures_match(report: Mapping[str, Any], certificate: Mapping[str, Any]) ->
 def _list_figures(content: Mapping[str, Any], counts: Mapping[str, Any], people: Sequence[Any]) -> list[float]:
     k, l, t = (content["found"][key] for key in ("k", "l", "t"))
     promises = (*content["promises"], *people)
+    required = (promise["asked"] for promise in promises)
     promised = (math.inf if promise["found"] is None else promise["found"] for promise in promises)
-    return [k, *l.values(), *t.values(), counts["records"], counts["classes"], *promised]
+    return [k, *l.values(), *t.values(), counts["records"], counts["classes"], *required, *promised]
 
 
 if __name__ == "__main__":

@@ -12,16 +12,6 @@ from kinfold.methods.partition.univariate import univariate
 from kinfold.methods.partition.vmdav import vmdav
 
 __all__ = [
-    "approximate",
-    "exact",
-    "k_first",
-    "lower_bound",
-    "mdav",
-    "refine",
-    "refine_under",
-    "repair",
-    "t_first",
-    "t_merge",
-    "univariate",
-    "vmdav",
-]
+    "approximate", "exact", "k_first", "lower_bound", "mdav", "refine", "refine_under", "repair", "t_first",
+    "t_merge", "univariate", "vmdav",
+]  # fmt: skip

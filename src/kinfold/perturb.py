@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from kinfold.errors import PolicyError
 from kinfold.measures.formulas.perturbation import (
+    check_transitions,
     estimate_counts,
     even_matrix,
     gouweleeuw_matrix,
@@ -23,18 +24,9 @@ from kinfold.methods import perturbation
 from kinfold.methods.record_swapping import swap_households
 
 __all__ = [
-    "add_correlated_noise",
-    "add_noise",
-    "average_neighbours",
-    "estimate_counts",
-    "even_matrix",
-    "gouweleeuw_matrix",
-    "make_invariant",
-    "pram",
-    "retention_matrix",
-    "swap_households",
-    "swap_ranks",
-]
+    "add_correlated_noise", "add_noise", "average_neighbours", "estimate_counts", "even_matrix", "gouweleeuw_matrix",
+    "make_invariant", "pram", "retention_matrix", "swap_households", "swap_ranks",
+]  # fmt: skip
 
 
 def pram(values: Any, *, retention: float | None = None, matrix: Any = None, seed: int = 0) -> NDArray[Any]:
@@ -44,19 +36,23 @@ def pram(values: Any, *, retention: float | None = None, matrix: Any = None, see
     >>> pram(values, retention=0.5, seed=1)[-1] is None
     True
     """
-    given = np.array([None if _is_missing(value) else value for value in np.asarray(values, object)], object)
+    given = np.asarray(values, object)
+    _require(given.ndim == 1, "values", "one value per record")
+    given = np.array([None if _is_missing(value) else value for value in given], object)
     present = np.array([value is not None for value in given], np.bool_)
     if not present.any() or (retention is None) == (matrix is None):
         what = "pram needs values, and either retention or a matrix"
         raise PolicyError(what, fix="give retention=0.8, or a row of probabilities for each category")
-    categories, codes = np.unique(given[present], return_inverse=True)
+    try:
+        categories, codes = np.unique(given[present], return_inverse=True)
+    except TypeError:
+        raise PolicyError("the values have several types", fix="give texts, or numbers") from None
     if retention is not None:
-        _require(0 <= retention < 1, "retention", "a probability from 0 to below 1")
+        _require_number(retention, "retention", "a probability from 0 to below 1", lambda share: 0 <= share < 1)
         matrix = retention_matrix(np.bincount(codes), retention)
     full = np.full(len(given), perturbation.MISSING, np.intp)
     full[present] = codes.reshape(-1)
-    table = np.asarray(matrix, np.float64)
-    _require(table.shape == (len(categories),) * 2, "matrix", f"{len(categories)} rows and columns, for each category")
+    table = check_transitions(matrix, len(categories))
     new = perturbation.randomize_codes(full, table, perturbation.make_key(seed, "", full))
     return np.append(categories, np.array([None], object))[new]
 
@@ -73,7 +69,7 @@ def add_correlated_noise(x: Any, share: float, *, seed: int = 0) -> NDArray[np.f
 
 def swap_ranks(x: Any, percent: float, *, seed: int = 0) -> NDArray[np.float64]:
     """Return the same numbers, swapped between records whose ranks differ by less than `percent` of them."""
-    _require(0 < percent <= 100, "percent", "above 0 and at most 100")
+    _require_number(percent, "percent", "above 0 and at most 100", lambda percent: 0 < percent <= 100)
 
     def swap(numbers: NDArray[np.float64], percent: float, key: bytes) -> NDArray[np.float64]:
         return numbers[perturbation.swap_ranks(numbers, percent, key)]
@@ -83,13 +79,13 @@ def swap_ranks(x: Any, percent: float, *, seed: int = 0) -> NDArray[np.float64]:
 
 def average_neighbours(x: Any, size: int) -> NDArray[np.float64]:
     """Return the mean of the group of each number: groups of `size` or more neighbours with the least squared error."""
-    _require(size >= 2, "size", "a whole number from 2 up")
+    _require_number(size, "size", "a whole number from 2 up", lambda size: size >= 2 and float(size).is_integer())
     return perturbation.average_neighbours(_to_numbers(x, 1), size)
 
 
 def _perturb_numbers(x: Any, share: float, seed: int, perturb: Callable[..., Any], axes: int) -> NDArray[np.float64]:
     numbers = _to_numbers(x, axes)
-    _require(0 < share < np.inf, "share", "a number above 0")
+    _require_number(share, "share", "a number above 0", lambda share: 0 < share < np.inf)
     return np.asarray(perturb(numbers, share, perturbation.make_key(seed, "", numbers)), np.float64)
 
 
@@ -100,13 +96,18 @@ def _to_numbers(x: Any, axes: int) -> NDArray[np.float64]:
         raise PolicyError("the values are not numbers", fix="give an array of numbers, NaN for a missing one") from None
     _require(numbers.ndim == axes, "x", f"an array of {axes} dimension{'s' if axes > 1 else ''}")
     _require(not np.isinf(numbers).any(), "x", "finite numbers")
-    distinct = [len(np.unique(column[~np.isnan(column)])) for column in numbers.reshape(len(numbers), -1).T]
+    columns = numbers.T if axes > 1 else [numbers]
+    distinct = [len(np.unique(column[~np.isnan(column)])) for column in columns]
     _require(min(distinct, default=0) > 1, "x", "columns of two or more different numbers: others do not change")
     return numbers
 
 
 def _is_missing(value: Any) -> bool:
     return value is None or value != value
+
+
+def _require_number(value: Any, name: str, what: str, holds: Callable[[Any], bool]) -> None:
+    _require(isinstance(value, int | float | np.number) and holds(value), name, what)
 
 
 def _require(condition: bool, name: str, what: str) -> None:

@@ -24,7 +24,7 @@ from kinfold.measures.measurement import Measures, measure_release
 from kinfold.measures.optional import add_optional_measures
 from kinfold.measures.options import MeasureOptions
 from kinfold.measures.pairing import TablePair, encode_quasi, pair_tables
-from kinfold.measures.population_uniques import build_unique_promises
+from kinfold.measures.singling_out import build_unique_promises
 from kinfold.methods.blocks.pool import NO_CHECKPOINTS
 from kinfold.methods.perturbed_table import perturb_table
 from kinfold.methods.plan import Chooser, Plan, Task, plan
@@ -35,19 +35,17 @@ from kinfold.policy.binding import bind
 from kinfold.policy.encoding import encode
 from kinfold.policy.events import assign_attributes, link_tables, refuse_tables, separate_events
 from kinfold.policy.exact_values import describe_time_zones
-from kinfold.policy.gathering import require_collectable
-from kinfold.policy.households import fill_households, find_household_terms
 from kinfold.policy.model import Policy
+from kinfold.policy.people import add_surrogates, fill_households, find_household_terms, unify_households
 from kinfold.policy.population import read_population
 from kinfold.policy.preparation import PreparedTable, prepare
 from kinfold.policy.rule_checks import count_violations, describe_rule_counts
 from kinfold.policy.schema import add_policy_keywords, build_policy, collect_policy_values
-from kinfold.policy.surrogates import add_surrogates
-from kinfold.policy.table import Table
-from kinfold.policy.terms import build_release_terms, build_terms
+from kinfold.policy.table import Table, require_collectable
+from kinfold.policy.terms import build_release_terms, build_terms, describe_weights
 from kinfold.progress import Progress, StageProgress, cancellable, nested_progress, no_stage_progress
 from kinfold.release.certificate import Certificate, read_policy_values
-from kinfold.release.findings import add_perturbation, add_removed_findings
+from kinfold.release.findings import add_perturbation, add_population_risks, add_removed_findings
 from kinfold.release.inspection import check_folder, check_output_keys, check_table
 from kinfold.release.release import Release
 from kinfold.release.row_pairs import PairSources, drop_removed, pair_rows
@@ -195,9 +193,10 @@ def _build_task(
 
 
 def _plan(task: Task, table: Table, prepared: PreparedTable) -> Plan:
-    """Run the method and return its plan, with the notes on prepared values and time zones first."""
+    """Run the method and return its plan, with the notes on prepared values, time zones and weights first."""
     zones = describe_time_zones(table.policy.with_role(Role.QUASI))
-    return release_weights(table, plan(task)).prepend_notes((*prepared.notes, *zones), (*prepared.public_notes, *zones))
+    notes = (*zones, *describe_weights(table.policy, table.weights))
+    return release_weights(table, plan(task)).prepend_notes((*prepared.notes, *notes), (*prepared.public_notes, *notes))
 
 
 def _measure(tables: TablePair, table: Table, prepared: PreparedTable, verdict: Verdict, planned: Plan) -> Measures:
@@ -205,6 +204,7 @@ def _measure(tables: TablePair, table: Table, prepared: PreparedTable, verdict: 
     quasi, original = encode_quasi(table, tables), tables.inspected[0]
     attributes = restore_original_values(table.engine, original, quasi, prepared.changed)
     measures = measure_release(tables, table.policy, verdict, attributes)
+    measures = add_population_risks(measures, table, tables.released)
     if prepared.unperturbed is not None:
         measures = add_perturbation(measures, table, prepared, tables.released, planned)
     belief = planned.belief
@@ -351,6 +351,7 @@ def bind_table(
     require_collectable(engine, original, policy)  # no engine gathers more rows than it may
     policy = assign_attributes(policy, original.parts, original.names)  # of people or events, if tables were joined
     prepared = prepare(engine, original, policy, index)  # single values recoded: top, bottom, round_to, map
+    prepared = unify_households(engine, prepared, policy)
     household = find_household_terms(engine, prepared.frame, policy)
     prepared = fill_households(engine, prepared, household)  # missing cells that other members show
     prepared = add_surrogates(engine, prepared, policy)  # other keys for people and households, if they are released

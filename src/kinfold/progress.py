@@ -5,15 +5,20 @@ raise `Cancelled` to stop the run.
 
 A query, a sort or a kernel cannot always be split into chunks. `run_in_thread` therefore runs the work in a thread and
 calls the callback several times a second from the calling thread, whatever the work is doing.
+
+A search also reports the cost of its best partition and its lower bound, to every `SearchCurve` of its context. Threads
+of a pool have a context of their own: what they search is a part, and their caller reports the whole.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
+from dataclasses import dataclass, field
 from functools import partial, wraps
 from queue import Empty, SimpleQueue
 from typing import Any, ParamSpec, Protocol, TypeAlias, TypeVar
@@ -32,23 +37,79 @@ STOP_GRACE_SECONDS = 1.0  # how long a stopped run waits for its thread before i
 PROGRESS_STEPS = 1_000_000  # total of a progress that is reported as a share
 
 
-_cost_watchers: list[Callable[[float], None]] = []
+SearchMarks: TypeAlias = Sequence[tuple[float, float, float | None]]  # seconds, share of the first cost, bound
+MIN_CURVE_STEP = 0.001  # of the first cost: a curve has no smaller steps
+
+
+@dataclass
+class SearchCurve:
+    """How a search lowers the cost and raises the lower bound, as shares of the first cost.
+
+    A search that starts at a higher cost is another one: it continues where the last one ended.
+    """
+
+    changed: Callable[[SearchCurve], None] | None = None
+    started: float = field(default_factory=time.monotonic)
+    share: float = 1.0
+    bound: float | None = None
+    marks: list[tuple[float, float, float | None]] = field(default_factory=list)  # `SearchMarks`
+    _first: float = 0.0
+    _base: float = 1.0  # share at the first cost of this search
+    _cost: float = 0.0
+
+    def set_cost(self, cost: float) -> None:
+        """Take the cost of the best partition."""
+        if not self.marks or cost > self._cost * (1 + 1e-9):
+            self._first, self._base = cost, self.share
+        self._cost = cost
+        self.share = self._base * cost / self._first if self._first else self._base
+        self._add_mark()
+
+    def set_bound(self, bound: float) -> None:
+        """Take a lower bound on the cost; it never falls."""
+        if self._first and bound > 0:
+            self.bound = min(max(self.bound or 0.0, self._base * bound / self._first), self.share)
+            self._add_mark()
+
+    @property
+    def gap(self) -> float | None:
+        """The largest share of the cost by which it can exceed the optimum; None without a bound."""
+        return None if self.bound is None or not self.share else 1 - self.bound / self.share
+
+    def _add_mark(self) -> None:
+        _, share, bound = self.marks[-1] if self.marks else (0.0, 2.0, None)
+        if share - self.share >= MIN_CURVE_STEP or (self.bound or 0.0) - (bound or 0.0) >= MIN_CURVE_STEP:
+            self.marks.append((time.monotonic() - self.started, self.share, self.bound))
+            if self.changed is not None:
+                self.changed(self)
+
+
+_curves: ContextVar[tuple[SearchCurve, ...]] = ContextVar("curves", default=())
 
 
 @contextmanager
-def watch_cost(watcher: Callable[[float], None]) -> Iterator[None]:
-    """Call `watcher` with the cost of the best partition whenever a search lowers it, within the `with` block."""
-    _cost_watchers.append(watcher)
+def watch_search(changed: Callable[[SearchCurve], None] | None = None) -> Iterator[SearchCurve]:
+    """Yield the curve of what is searched within the `with` block, which is its end; call `changed` at each step."""
+    curve = SearchCurve(changed)
+    token = _curves.set((*_curves.get(), curve))
     try:
-        yield
+        yield curve
     finally:
-        _cost_watchers.remove(watcher)
+        _curves.reset(token)
+        if curve.marks:
+            curve.marks.append((time.monotonic() - curve.started, curve.share, curve.bound))
 
 
 def report_cost(cost: float) -> None:
-    """Call every watcher with the new cost of the best partition. Only the studio has watchers."""
-    for watcher in tuple(_cost_watchers):
-        watcher(cost)
+    """Report the cost of the best partition so far."""
+    for curve in _curves.get():
+        curve.set_cost(cost)
+
+
+def report_bound(bound: float) -> None:
+    """Report a lower bound on the cost of every partition."""
+    for curve in _curves.get():
+        curve.set_bound(bound)
 
 
 def no_progress(done: int, total: int) -> None:

@@ -9,7 +9,8 @@ Results are arrays in the order of the records, numbers, or objects that also re
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,12 +20,16 @@ from numpy.typing import NDArray
 from kinfold.errors import DataError, PolicyError
 from kinfold.measures.formulas import attackers, uniques
 from kinfold.measures.formulas.arrays import NamedResult, NotApplicable, group_rows
-from kinfold.measures.formulas.attribute_disclosure import interval_by_deviation
-from kinfold.measures.formulas.combinations import Combinations, measure_combinations
-from kinfold.measures.formulas.likeness import Likeness, measure_likeness
-from kinfold.measures.formulas.likeness import multi_entropy as _multi_entropy
-from kinfold.measures.formulas.log_linear import LogLinearRisk, measure_log_linear
+from kinfold.measures.formulas.attribute_disclosure import (
+    Combinations,
+    Likeness,
+    interval_by_deviation,
+    measure_combinations,
+    measure_likeness,
+)
+from kinfold.measures.formulas.attribute_disclosure import multi_entropy as _multi_entropy
 from kinfold.measures.formulas.special_uniques import SpecialUniques, score_special_uniques
+from kinfold.measures.formulas.uniques import LogLinearRisk, measure_log_linear
 from kinfold.models.population import find_k_map_size
 from kinfold.tables.plain_columns import (
     Keys,
@@ -38,19 +43,9 @@ from kinfold.tables.plain_columns import (
 )
 
 __all__ = [
-    "combinations",
-    "counts",
-    "household",
-    "individual",
-    "interval",
-    "k_map_size",
-    "likeness",
-    "log_linear",
-    "multi_entropy",
-    "population_uniques",
-    "presence",
-    "suda2",
-]
+    "combinations", "counts", "household", "individual", "interval", "k_map_size", "likeness", "log_linear",
+    "multi_entropy", "population_uniques", "presence", "suda2",
+]  # fmt: skip
 
 
 def suda2(table: Any, keys: Keys, dis: float = 0.1) -> SpecialUniques:
@@ -99,7 +94,8 @@ def counts(table: Any, keys: Keys, weights: Any = None, missing: str = "value", 
     """Return the size of the class of each record, and the sum of its weights.
 
     `missing` is "value" (a missing value is a value of its own) or "any" (it fits every value, as in sdcMicro); then a
-    record of another class that lacks a value counts `alpha`. An attacker can tell a missing value from others, so no
+    record of another class that lacks a value counts `alpha`, and one that lacks all of several keys counts for records
+    that lack some. An attacker can tell a missing value from others, so no
     promise of kinfold uses "any".
 
     >>> counts({"age": [30, 30, None]}, "age", [10, 20, 30], missing="any").f.tolist()
@@ -121,7 +117,9 @@ def counts(table: Any, keys: Keys, weights: Any = None, missing: str = "value", 
 
 
 def _read_weights(table: Any, weights: Any) -> NDArray[np.float64]:
-    """Return sampling weights; raise if one is below 1."""
+    """Return sampling weights; raise if there are none, or one is below 1."""
+    if weights is None:
+        raise PolicyError("there are no sampling weights", fix="name their column, or give one number per record")
     weight = read_numbers(table, weights, "sampling weights")
     if below := int((weight < 1).sum() + np.isinf(weight).sum()):
         what = f"sampling weights: {below:,} of {len(weight):,} are below 1 or infinite"
@@ -150,10 +148,8 @@ def log_linear(
     if unknown:
         raise PolicyError(f"interactions name {', '.join(unknown)}", fix="name keys only")
     places = [[names.index(name) for name in each] for each in interactions]
-    try:
+    with _applicable("give fewer interactions, or coarser columns"):
         return measure_log_linear(codes, _read_weights(table, weights), places, by_cell=pi == "cell")
-    except NotApplicable as error:
-        raise DataError(error.reason, fix="give fewer interactions, or coarser columns") from None
 
 
 def interval(original: Any, released: Any, k: float = 0.05) -> float:
@@ -164,7 +160,8 @@ def interval(original: Any, released: Any, k: float = 0.05) -> float:
     >>> interval([[1.0], [2.0], [9.0], [10.0]], [[1.5], [1.5], [9.0], [10.0]])
     0.5
     """
-    return interval_by_deviation(original, released, k)
+    with _applicable("give two or more records without missing numbers"):
+        return interval_by_deviation(original, released, k)
 
 
 def household(risk: Any, household: Any) -> NDArray[np.float64]:
@@ -179,7 +176,8 @@ def household(risk: Any, household: Any) -> NDArray[np.float64]:
     if missing := int((label < 0).sum()):
         what = f"household: {missing:,} of {len(label):,} are missing"
         raise DataError(what, fix="give every record its household, a number of its own if it lives alone")
-    return attackers.household_risk(read_numbers(None, risk, "risks"), label)
+    with _applicable("give one risk and one household per record"):
+        return attackers.household_risk(read_numbers(None, risk, "risks"), label)
 
 
 def population_uniques(table: Any, keys: Keys, population: Any, estimator: str = "dankar") -> float | None:
@@ -213,11 +211,12 @@ def k_map_size(n: int, population: int, k: int, alpha: float, *, truncated: bool
     >>> k_map_size(30_162, 150_000, k=5, alpha=0.1)
     4
     """
-    if not 1 <= n <= population or k < 1:
-        raise PolicyError("the sample is not part of the population", fix="give 1 ≤ n ≤ population, and k ≥ 1")
+    if not 1 <= n <= population or k < 1 or not all(float(each).is_integer() for each in (n, population, k)):
+        what = "n, population and k are not counts of a sample and its population"
+        raise PolicyError(what, fix="give whole numbers, 1 ≤ n ≤ population and k ≥ 1")
     if not 0 < alpha < 1:
         raise PolicyError("alpha is not between 0 and 1", fix="give the risk of a wrong estimate, such as 0.05")
-    return find_k_map_size(n, population, k, alpha, truncated=truncated)
+    return find_k_map_size(int(n), int(population), int(k), alpha, truncated=truncated)
 
 
 def likeness(table: Any, keys: Keys, column: str) -> Likeness:
@@ -295,6 +294,15 @@ def combinations(table: Any, keys: Keys, size: int, column: str | None = None) -
     assert result.by_value is not None  # noqa: S101  there is a column
     labels = [*names, None] if (value < 0).any() else names
     return replace(result, by_value=dict(zip(labels, np.asarray(result.by_value).tolist(), strict=False)))
+
+
+@contextmanager
+def _applicable(fix: str) -> Iterator[None]:
+    """Raise a `DataError` where a formula does not apply."""
+    try:
+        yield
+    except NotApplicable as error:
+        raise DataError(error.reason, fix=fix) from None
 
 
 def _classify(table: Any, keys: Keys) -> NDArray[np.int64]:

@@ -58,16 +58,24 @@ def verify(engine: TallyEngine, frame: Any, terms: Terms) -> Verdict:
     )
 
 
-def _count_tallies(engine: TallyEngine, frame: Any, terms: Terms) -> tuple[Tally, dict[str, Tally]]:
-    """Return the tally by the quasi-identifiers; for joint promises also one per confidential column by all others."""
+def _count_tallies(
+    engine: TallyEngine, frame: Any, terms: Terms, unit: str | None = None
+) -> tuple[Tally, dict[str, Tally]]:
+    """Return the tally by the quasi-identifiers; for joint promises also one per confidential column by all others.
+
+    With a `unit`, each of its values counts once in a class.
+    """
+    values = _number_joint_values(engine, frame, terms)
 
     def count(by: Sequence[str], columns: Sequence[ConfidentialColumn]) -> Tally:
-        tally = engine.tally(frame, by, {c.name: c.reading for c in columns})
-        return replace(tally, spreads={c.name: c.sort_spread(tally.spreads[c.name]) for c in columns})
+        tally = engine.tally(frame, by if unit is None else [*by, unit], {c.name: c.reading for c in columns})
+        tally = replace(tally, spreads={c.name: c.sort_spread(tally.spreads[c.name]) for c in columns})
+        if unit is not None:
+            return _count_once(tally, _number_keys(tally, by, values), unit)
+        return tally if values.keys().isdisjoint(by) else _merge_equal_parts(tally, values)
 
-    values = _number_joint_values(engine, frame, terms)
     known = {name: [*terms.quasi, *(other for other in values if other != name)] for name in values}
-    joint = {c.name: _merge_equal_parts(count(known[c.name], [c]), values) for c in terms.confidential if values}
+    joint = {c.name: count(known[c.name], [c]) for c in terms.confidential if values}
     return count(terms.quasi, terms.confidential), joint
 
 
@@ -132,17 +140,7 @@ def _judge_released_people(engine: TallyEngine, frame: Any, terms: Terms) -> Ite
     unit = terms.counted_by
     if unit is None:
         return
-
-    values = _number_joint_values(engine, frame, terms)
-
-    def count(by: Sequence[str], columns: Sequence[ConfidentialColumn]) -> Tally:
-        tally = engine.tally(frame, [*by, unit], {c.name: c.reading for c in columns})
-        tally = replace(tally, spreads={c.name: c.sort_spread(tally.spreads[c.name]) for c in columns})
-        return _count_once(tally, _number_keys(tally, by, values), unit)
-
-    known = {name: [*terms.quasi, *(other for other in values if other != name)] for name in values}
-    whole = count(terms.quasi, terms.confidential)
-    joint = {c.name: count(known[c.name], [c]) for c in terms.confidential if values}
+    whole, joint = _count_tallies(engine, frame, terms, unit)
     for model in terms.models:
         finding = model.check(whole)
         yield replace(finding, promise=f"{finding.promise}, {PEOPLE_WORDS}")

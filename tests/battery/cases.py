@@ -14,13 +14,18 @@ from battery.covering import Choice
 from battery.plain import Promise
 from battery.tables import KINDS, SHAPES, Made, column
 from kinfold.policy.binding import AVERAGES
-from kinfold.policy.registry import Need, get_needs
+from kinfold.policy.registry import AUTO, Need, get_method
 from kinfold.tables.schema import Kind
 
 ORDERED = ("whole", "decimal", "grade", "rank", "day")  # kinds of a confidential column with an order
 GENERALIZING = ("hierarchies", "suppression")  # what methods need whose values stay true
 LITTLE = {"t": 0.5, "l": 2, "entropy": 1.3, "c": 4.0, "p": 2, "alpha": 0.9, "beta": 4.0, "delta": 3.0, "risk": 0.4}
 MUCH = {"t": 0.15, "l": 3, "entropy": 2.5, "c": 1.0, "p": 3, "alpha": 0.5, "beta": 0.7, "delta": 1.0, "risk": 0.15}
+
+
+def get_needs(name: str) -> tuple[Need, ...]:
+    """Return the needs of a method; `auto` has none."""
+    return get_method(name).needs if name != AUTO else ()
 
 
 @dataclass(frozen=True)
@@ -189,6 +194,13 @@ def _counted(draft: Draft) -> list[Promise]:
     names = [name for name, asked in draft.asked.items() if asked["role"] == "confidential"]
     asked = _privacy(draft)
     found = [Promise("average risk", "", asked["average_risk"])] if "average_risk" in asked else []
+    if "combinations" in asked:
+        size, most = asked["combinations"]["size"], asked["combinations"]["confidence"]
+        found.append(Promise("combinations", "", draft.choice["k"], c=size))
+        found += [Promise("confidence", name, most, c=size) for name in names]
+    if "population" in asked:
+        people = asked["population"]
+        found.append(Promise("population", "", people["k"], c=people["alpha"], people=people["size"]))
     if "risk_share" in asked:
         found.append(Promise("risk share", "", asked["risk_share"]["most"], c=asked["risk_share"]["above"]))
     for name in names:
@@ -217,6 +229,11 @@ def _privacy(draft: Draft) -> dict[str, Any]:
     privacy |= {"risk_share": {"above": levels["risk"], "most": 0.3}} if "risk share" in models else {}
     kinds = sorted(model.removeprefix("beta ") for model in models if model.startswith("beta "))
     privacy |= {"beta": levels["beta"], "beta_kind": kinds[0]} if kinds else {}
+    further = "nothing" if {"unit", "joint"} & models else draft.choice["further"]
+    if further == "combinations":
+        privacy |= {"combinations": {"size": 2, "confidence": 0.9 if draft.choice["asked"] == "little" else 0.6}}
+    if further == "population":
+        privacy |= {"population": {"size": 20 * max(draft.n, 1), "k": 40, "alpha": 0.05}}
     privacy |= {"unit": "who"} if "unit" in models else {}
     return privacy | ({"joint": True} if "joint" in models else {})
 

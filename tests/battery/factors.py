@@ -38,6 +38,7 @@ FACTORS: dict[str, tuple[Any, ...]] = {
     "method": methods.list_method_names(),
     "first": MODELS,
     "second": MODELS,
+    "further": (*("nothing",) * 4, "combinations", "population"),  # not with unit or joint, which they refuse
     "columns": (
         "all continuous",
         "all nominal",

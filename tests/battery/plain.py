@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import combinations
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -30,7 +31,8 @@ class Promise:
     asked: float
     kind: str = ""  # the ground distance of t, the kind of l or beta
     stored: str = ""
-    c: float = 1.0  # of a recursive l; the risk above which records count
+    c: float = 1.0  # of a recursive l; the size of combinations; a risk above which records count, or of an estimate
+    people: int = 0  # of the population
     order: Sequence[str] = ()
     tree: dict[str, list[str]] = field(default_factory=dict)
 
@@ -40,7 +42,7 @@ class Promise:
             return self._distance(held, whole) <= Fraction(self.asked) + Fraction(NEAR)
         if self.model == "p" or self.kind == "distinct":
             return len(held) >= self.asked
-        if self.model == "alpha":
+        if self.model in ("alpha", "confidence"):
             return definitions.alpha(held) <= self.asked + NEAR
         if self.model == "beta":
             return definitions.gain(held, whole, enhanced=self.kind == "enhanced") <= self.asked + NEAR
@@ -54,6 +56,10 @@ class Promise:
         """Whether classes of these sizes keep it together."""
         if self.model == "average risk":
             return len(sizes) / sum(sizes) <= self.asked + NEAR
+        if self.model == "combinations":
+            return min(sizes) >= self.asked
+        if self.model == "population":
+            return min(sizes) >= definitions.k_map_size(sum(sizes), self.people, int(self.asked), self.c)
         return sum(size for size in sizes if 1 / size > self.c) / sum(sizes) <= self.asked + NEAR
 
     def _distance(self, held: Counter[str | None], whole: Counter[str | None]) -> Fraction:
@@ -113,17 +119,20 @@ def broken(
     rows: Sequence[Row], quasi: Sequence[str], k: int, promises: Sequence[Promise], joint: Sequence[str] = ()
 ) -> list[str]:
     """Name the promises that the rows do not keep; `joint` columns are known to whoever looks at another one."""
-    sizes = Counter(tuple(text(row[name]) for name in quasi) for row in rows)
-    missed = [f"k: {min(sizes.values())} of {k}"] if rows and min(sizes.values()) < k else []
-    for promise in promises:
-        if not promise.column:
-            missed += [promise.model] * (not promise.kept_in_all([*sizes.values()]))
-            continue
-        known = [*quasi, *(name for name in joint if name != promise.column)]
-        values = [text(row[promise.column]) for row in rows]
-        classes = definitions.classes([tuple(text(row[name]) for name in known) for row in rows], values)
-        if not all(promise.kept(held, Counter(values)) for held in classes):
-            missed.append(f"{promise.model} {promise.kind} of {promise.column}")
+    few = any(promise.model == "combinations" for promise in promises)  # k is then about these alone
+    all_of_k = [] if few else [Promise("combinations", "", k, c=len(quasi))]
+    missed = []
+    for promise in [*all_of_k, *promises]:
+        small = promise.model in ("combinations", "confidence")
+        for columns in combinations(quasi, min(int(promise.c), len(quasi))) if small else [quasi]:
+            known = [*columns, *(name for name in joint if name != promise.column)] if promise.column else columns
+            keys = [tuple(text(row[name]) for name in known) for row in rows]
+            if promise.column:
+                values = [text(row[promise.column]) for row in rows]
+                kept = all(promise.kept(held, Counter(values)) for held in definitions.classes(keys, values))
+            else:
+                kept = not rows or promise.kept_in_all([*Counter(keys).values()])
+            missed += [] if kept else [f"{promise.model} {promise.kind} of {promise.column}"]
     return missed
 
 

@@ -112,6 +112,9 @@ def test_visits_of_people_are_released_with_promises_about_people(
         expect(questions.get_by_role("status")).to_have_text("All questions are answered.")
         journey.go(tab, "Protect")
         expect(tab.locator(".verdict .headline")).to_contain_text("people")
+        journey.unfold(tab, "People and households")
+        told_apart = "Attributes of the person: age, sex. Attributes of the event: visit_date, diagnosis."
+        expect(tab.locator("#attributes")).to_contain_text(told_apart)
         journey.run(tab)
         journey.go(tab, "Release")
         expect(tab.locator(".kept").first).to_be_visible()

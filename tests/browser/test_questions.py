@@ -24,7 +24,7 @@ def test_a_click_answers_a_question(browser: Browser, studio: Studio, tmp_path: 
         journey.go(tab, "Protect")
         expect(tab.locator("#run")).to_be_disabled()
         expect(tab.locator("#run-off")).to_contain_text("Runs are off: 2 questions are open.")
-        expect(tab.locator(".warnings")).to_contain_text("the question 'unit' is open")
+        expect(tab.locator(".verdict .headline")).to_have_text("2 questions to answer before a run.")
         journey.go(tab, "Open")
         unit = section.get_by_role("group", name="Is each name one person?")
         unit.get_by_role("button", name="none (proposed)").click()

@@ -319,7 +319,9 @@ def test_the_whole_way_is_the_same_byte_for_byte(spark: Any, tmp_path: Path, mon
     from sparks import watch_driver  # functions of this file travel to executors, which do not have it
 
     monkeypatch.setattr(spark_engine, "MAX_ROWS_TALLIED_WHOLE", 0)
-    monkeypatch.setattr("kinfold.measures.structure.MAX_COLUMNS", 0)  # rules between columns read a bounded sample
+    monkeypatch.setattr(
+        "kinfold.measures.release_warnings.MAX_RELATED_COLUMNS", 0
+    )  # rules between columns read a bounded sample
     brought = watch_driver(monkeypatch)
     one, other = (released(people(), policy("lattice"), name=name) for name in ("duckdb", "spark"))
     assert_same(one, other)

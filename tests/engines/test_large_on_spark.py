@@ -56,6 +56,8 @@ def test_the_classes_are_those_of_the_other_engine(spark: Any) -> None:
     _same(kinfold.anonymize(frame.toArrow(), asked), kinfold.anonymize(frame, asked))
 
 
+@pytest.mark.long
+@pytest.mark.trust("faults")
 def test_all_records_are_equal(spark: Any, tmp_path: Any) -> None:
     table, asked = people("equal", 1_500), policy()
     one, other = kinfold.anonymize(table, asked), kinfold.anonymize(spark.createDataFrame(table), asked)

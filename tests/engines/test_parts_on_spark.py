@@ -88,8 +88,9 @@ RULES: dict[str, Any] = {
 }
 
 
+@pytest.mark.parametrize("form", ["csv", pytest.param("parquet", marks=pytest.mark.long)])
 def test_a_release_in_parts_is_that_of_the_embedded_engine_and_is_checked_in_the_cluster(
-    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: Any, form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     numbers = range(600)
     columns = {
@@ -98,7 +99,7 @@ def test_a_release_in_parts_is_that_of_the_embedded_engine_and_is_checked_in_the
         "disease": [["flu", "cold", None][i % 3] for i in numbers],
     }
     parquet.write_table(pa.table(columns), tmp_path / "t.parquet")
-    asked = {**RULES, "output": {"format": "parquet", "parts": 4}}
+    asked = {**RULES, "output": {"format": form, "parts": 4}}
     kinfold.anonymize(tmp_path / "t.parquet", asked).save(tmp_path / "one")
     read: list[Any] = []
     found: Callable[..., Any] = Spark.read
@@ -119,8 +120,8 @@ def test_a_release_in_parts_is_that_of_the_embedded_engine_and_is_checked_in_the
     assert kinfold.verify(tmp_path / "two", twice=True).holds
     assert kinfold.verify(tmp_path / "two", k=5, engine="spark").holds
     assert len(read) == 3
-    part = tmp_path / "two" / "public" / "release" / "part-00002.parquet"
-    shutil.copy(part.with_name("part-00001.parquet"), part)
+    part = tmp_path / "two" / "public" / "release" / f"part-00002.{form}"
+    shutil.copy(part.with_name(f"part-00001.{form}"), part)
     with pytest.raises(VerifyError, match="part-00002"):
         kinfold.verify(tmp_path / "two", k=5, engine="spark")
 

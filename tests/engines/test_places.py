@@ -21,6 +21,8 @@ from kinfold.tables.duckdb.engine import DuckDB
 from kinfold.tables.queries import collect_rows
 from kinfold.tables.resources import Resources
 from kinfold.tables.source_form import SourceForm
+from kinfold.tables.spark import places
+from kinfold.tables.spark.session import SCRATCH_PREFIX, WAREHOUSE
 from postgres import Server
 
 MISSING = ("",)
@@ -125,6 +127,22 @@ def test_a_url_is_read_in_the_order_of_its_files(spark: Any, form: str, tmp_path
     assert release.source.name == tmp_path.name
 
 
+def test_a_file_of_any_name_is_read_and_no_column_is_left_out(spark: Any, tmp_path: Path) -> None:
+    """A path is no pattern and no percent code; a column that only a later file has is a column of the table."""
+    from kinfold.tables.spark.engine import Spark
+
+    folder = tmp_path / "50% [x] \u00fc"
+    folder.mkdir()
+    orc.write_table(people(6), str(tmp_path / "1+1 [x].orc"))
+    parquet.write_table(people(6), str(folder / "a.parquet"))
+    parquet.write_table(people(6).append_column("name", pa.array(list("uvwxyz"))), str(folder / "b.parquet"))
+    with Spark(spark, Resources()) as engine:
+        assert engine.read(locate(tmp_path / "1+1 [x].orc", "orc", "spark")).names == ("age", "ill")
+        found = engine.read(SparkPlace("spark", "t", f"file://{folder}", format="parquet"))
+        assert found.names == ("age", "ill", "name")
+        assert collect_rows(engine, found).to_pydict()["name"] == [None] * 6 + list("uvwxyz")
+
+
 def test_a_table_of_the_catalogue_is_read_by_its_name(spark: Any, tmp_path: Path) -> None:
     spark.createDataFrame(people()).coalesce(1).createOrReplaceTempView("people_of_a_clinic")
     release = kinfold.anonymize("people_of_a_clinic", policy(format="table"))
@@ -180,6 +198,13 @@ def test_jdbc_is_read_by_spark(spark: Any, tmp_path: Path) -> None:
     spark.createDataFrame(people()).coalesce(1).write.jdbc(address, "PEOPLE")
     release = kinfold.anonymize(f"{address}?table=PEOPLE", policy())
     assert release.verdict.records == 60
+    mysql = parse_source("jdbc:mysql://host/name?table=a.b")
+    assert isinstance(mysql, SparkPlace)
+    assert places._name_table(spark, mysql) == "`a`.`b`"
+    log, warehouse = spark._jvm.System.getProperty("derby.stream.error.file"), spark.conf.get(WAREHOUSE)
+    assert SCRATCH_PREFIX in log  # not in the folder where the command runs
+    assert Path(log).exists()
+    assert SCRATCH_PREFIX in warehouse
     with pytest.raises(PolicyError, match=r"'jdbc:unknown://host/name': this Spark has no JDBC driver"):
         kinfold.anonymize("jdbc:unknown://u:secret@host/name?table=t", policy())
 

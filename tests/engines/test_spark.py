@@ -21,7 +21,7 @@ from pyarrow import parquet
 import kinfold
 import sparks
 from kinfold.errors import Cancelled, DataError, PolicyError, Unreachable
-from kinfold.measures import structure
+from kinfold.measures import release_warnings
 from kinfold.methods.blocks import pool
 from kinfold.progress import run_in_thread
 from kinfold.tables.resources import Resources
@@ -162,7 +162,9 @@ def test_a_frame_of_spark_comes_back_as_one(spark: Any, monkeypatch: pytest.Monk
     asked["columns"] |= {name: {"role": "other"} for name in ("note", "few")}
     monkeypatch.setattr(spark_engine, "MAX_ROWS_TALLIED_WHOLE", 0)
     with monkeypatch.context() as patch:
-        patch.setattr(structure, "MAX_COLUMNS", 0)  # rules between columns read a bounded sample of all columns
+        patch.setattr(
+            release_warnings, "MAX_RELATED_COLUMNS", 0
+        )  # rules between columns read a bounded sample of all columns
         brought = sparks.watch_driver(patch)
         one = kinfold.anonymize(frame, asked)
     held = {each.columns for each in brought if each.holds("note 7") or each.holds("few 1")}
@@ -420,7 +422,7 @@ def tell(stage, done, total, seen=set()):
         print(stage, flush=True)
 
 source, policy, out, master = sys.argv[1:]
-asked = tomllib.loads(open(policy).read()) | {"source": {"parts": True}, "engine": {"name": "spark", "master": master}}
+asked = tomllib.loads(open(policy).read()) | {"engine": {"name": "spark", "master": master}}
 release = kinfold.anonymize(source, asked, progress=tell)
 release.save(out, progress=tell)
 """
@@ -440,8 +442,9 @@ def test_a_cluster_of_three_workers_of_which_one_is_killed_in_each_stage(method:
     text = POLICY.replace('"mdav"\nblock = 500', f'"{method}"' + ("\nblock = 500" if method == "mdav" else ""))
     if method == "lattice":
         text = text.replace('{ role = "quasi" }', '{ role = "quasi", hierarchy = { intervals = [100, 1000, 100000] } }')
+    text += "[source]\nparts = true\n[output]\nparts = 3\n"
     (tmp_path / "policy.toml").write_text(text)
-    kinfold.anonymize(data, tomllib.loads(text) | {"source": {"parts": True}}).save(tmp_path / "here")
+    kinfold.anonymize(data, tomllib.loads(text)).save(tmp_path / "here")
     light = {"spark.executor.memory": "512m", "spark.executor.cores": "1", "spark.sql.shuffle.partitions": "3"}
     light |= {"spark.shuffle.io.maxRetries": "1", "spark.shuffle.io.retryWait": "100ms", "spark.locality.wait": "0s"}
     light |= {"spark.task.maxFailures": "20", "spark.stage.maxConsecutiveAttempts": "20", "spark.speculation": "true"}
@@ -466,9 +469,10 @@ def test_a_cluster_of_three_workers_of_which_one_is_killed_in_each_stage(method:
             stages.append(stage.strip())
         err = run.communicate(timeout=60)[1]
     assert run.returncode == 0, err
-    assert {"read", "apply", "verify", "measure"} < {*stages}
-    files = [(tmp_path / place / "public" / "release.csv").read_bytes() for place in ("here", "there")]
-    assert files[0] == files[1]
+    assert {"read", "apply", "verify", "measure", "write", "check"} < {*stages}
+    files = [sorted((tmp_path / place / "public" / "release").iterdir()) for place in ("here", "there")]
+    assert [file.name for file in files[0]] == [file.name for file in files[1]]
+    assert [file.read_bytes() for file in files[0]] == [file.read_bytes() for file in files[1]]
 
 
 POLICY = """
@@ -487,7 +491,13 @@ disease = { role = "confidential", type = "nominal" }
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(("killed", "code", "told"), [(b"", 130, ""), (b"org.apache.spark", 4, "Spark ended")])
+@pytest.mark.parametrize(
+    ("killed", "code", "told"),
+    [
+        (b"org.apache.spark", 4, "Spark ended"),
+        pytest.param(b"", 130, "", marks=[pytest.mark.long, pytest.mark.trust("faults")]),
+    ],
+)
 def test_a_command_that_is_ended_leaves_nothing(killed: bytes, code: int, told: str, tmp_path: Path) -> None:
     """By Ctrl-C, or because Java is killed: which cannot remove its own temporary folders any more."""
     sparks.require()

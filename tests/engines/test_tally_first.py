@@ -25,7 +25,9 @@ METHODS = ("lattice", "datafly", "mu-argus", "mingen", *CELL_LEVEL)
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the tables here count as large: smaller ones are treated record by record at cell level."""
     monkeypatch.setattr("kinfold.methods.generalization.MAX_SEPARATE_RECORDS", RECORDS // 2)
-    monkeypatch.setattr("kinfold.measures.structure.MAX_COLUMNS", 0)  # rules between columns read a bounded sample
+    monkeypatch.setattr(
+        "kinfold.measures.release_warnings.MAX_RELATED_COLUMNS", 0
+    )  # rules between columns read a bounded sample
 
 
 def table(*, nulls: float = 0.0, seed: int = 0) -> pa.Table:

@@ -10,7 +10,7 @@ import pytest
 
 from command import content, run, text
 from kinfold.comparison import advice
-from kinfold.comparison.coarsening import coarsen
+from kinfold.comparison.advice import coarsen
 from kinfold.pipeline import MISSING_TEXTS, bind_table, open_engine, resolve_source
 from kinfold.policy.model import Policy
 
@@ -97,7 +97,7 @@ def test_nothing_is_written_and_no_value_is_printed(tmp_path: Path) -> None:
 )
 def test_a_large_table_is_sampled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, coarser: str) -> None:
     """The sample has missing values and numbers as the table has them, and a code column can be coarser."""
-    monkeypatch.setattr(advice, "SAMPLE_RECORDS", 200)
+    monkeypatch.setattr(advice, "TRIAL_RECORDS", 200)
     codes = 'hierarchy = { mask = 3 }\naverage = "generalize"\ntype = "nominal"\n'
     ages = 'role = "quasi-identifier"\nhierarchy = { intervals = [10, 20] }\naverage = "generalize"\n[columns.sex]'
     policy = POLICY.replace("mdav", method).replace('role = "quasi-identifier"\n[columns.sex]', ages)
@@ -185,7 +185,7 @@ def test_every_kind_of_column_has_a_coarser_form_that_the_policy_accepts(tmp_pat
 
 def test_the_loss_of_a_large_table_is_expected_from_its_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The loss falls with more records: the expected one is closer to that of the table than that of the sample."""
-    monkeypatch.setattr(advice, "SAMPLE_RECORDS", 300)
+    monkeypatch.setattr(advice, "TRIAL_RECORDS", 300)
     command = desk(tmp_path, POLICY, 3000, lambda draw: draw.randint(0, 900))
     result = run(*command, "--dry-run", "--json").ok().json
     real = run(*command, "--out", tmp_path / "release", "--json").ok().json["loss"]["overall"]
@@ -194,7 +194,7 @@ def test_the_loss_of_a_large_table_is_expected_from_its_sample(tmp_path: Path, m
 
 
 def test_people_are_sampled_with_all_their_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(advice, "SAMPLE_RECORDS", 200)
+    monkeypatch.setattr(advice, "TRIAL_RECORDS", 200)
     policy = POLICY.replace("k = 5", 'k = 3\nunit = "job"').replace(
         '[columns.job]\nrole = "quasi-identifier"', '[columns.job]\nrole = "identifier"'
     )

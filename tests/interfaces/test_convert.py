@@ -189,10 +189,13 @@ def test_what_cannot_be_carried_over_is_said_and_stands_in_the_policy(tmp_path: 
         Defined("plain", ["5", "6"] * 4, QUASI, "Integer"),
     ]
     config = text("metric", "Non-uniform entropy") + weights(age=0.5, zip=0.0, torn=0.25, plain=0.5)
-    ran, policy = converted(tmp_path, project(tmp_path, columns, ["2-anonymity", "5-map"], config=config))
+    ran, policy = converted(
+        tmp_path, project(tmp_path, columns, ["2-anonymity", "5-flags", "(0.1, 0.4)-presence"], config=config)
+    )
     written = (tmp_path / "study/policy.toml").read_text()
     for said in (
-        "left out, because kinfold has no such model: 5-map",
+        "left out, because kinfold has no such model: 5-flags",
+        "left out, because a project keeps its population in serialized form only: (0.1, 0.4)-presence; add",
         "ARX measures quality by Non-uniform entropy, kinfold by granularity",
         "'age': ARX averages it (Arithmetic mean); in kinfold it is generalized",
         "left out: the hierarchy of 'torn': 1 label of level 1 has more than one parent",

@@ -169,6 +169,14 @@ def test_the_examples_of_the_help_run(
     check(command, tmp_path)
 
 
+def test_the_quick_start_can_follow_the_readme_in_one_folder() -> None:
+    pages = (ROOT / "README.md", ROOT / "docs" / "quickstart.md")
+    consoles = [[each for each in blocks(page) if each.kind == "console"] for page in pages]
+    first, second = ({name for b in each for c in commands(b.text) for name in made(c)} for each in consoles)
+    assert first
+    assert not first & second
+
+
 def test_every_command_has_an_example() -> None:
     assert {name for name, _ in helped()} >= {"demo", "profile", "anonymize", "verify", "measure", "compare", "lattice"}
 

@@ -16,7 +16,7 @@ from command import run, text
 
 RISK = {
     *("dr_min", "dr_max", "dr_weighted", "unique_from_larger"),
-    *("prosecutor_max", "prosecutor_mean", "linkage", "interval", "inference"),
+    *("prosecutor_max", "prosecutor_mean", "linkage", "interval", "interval_records", "inference"),
 }
 LOSS = {
     *(

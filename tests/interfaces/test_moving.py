@@ -128,6 +128,44 @@ sdc <- addNoise(sdc, noise = 20, method = "ROMM", variables = "charge")
 
 
 @pytest.mark.parametrize(
+    ("calls", "privacy", "told"),
+    [
+        (
+            ["kAnon(sdc, importance = c(1, 2), k = c(3, 4), combs = c(2, 1))"],
+            {"k": 4, "combinations": {"size": 2}},
+            "combs",
+        ),
+        (["kAnon(sdc, k = 3, combs = 2)", "kAnon(sdc, k = 5)"], {"k": 5}, "combs is left out"),
+        (
+            ["globalRecode(sdc, column = 'age', breaks = c(1, 2))"],
+            {"k": 2},
+            "globalRecode is left out: give the column",
+        ),
+    ],
+)
+def test_sizes_of_combinations_become_a_promise(calls: list[str], privacy: dict[str, Any], told: str) -> None:
+    script = "".join(f"sdc <- {call}\n" for call in ['createSdcObj(dat, keyVars = c("age", "sex"))', *calls])
+    read = read_sdc_micro(script, "protect.R")
+    assert read.sections["privacy"] == privacy
+    assert any(note.startswith(told) for note in read.notes)
+
+
+def test_regions_that_a_script_exchanges() -> None:
+    call = 'recordSwap(sdc, hid = "hid", hierarchy = c("land", "town"), similar = c("size"), swaprate = 0.1)'
+    read = read_sdc_micro(f'createSdcObj(dat, keyVars = c("age", "sex"))\n{call}', "protect.R")
+    assert read.columns["land"] == read.columns["town"]
+    assert read.columns["town"] == {"role": "other", "perturb": {"record_swap": 0.1, "similar": ["size"]}}
+    assert "recordSwap exchanges the regions of the households of privacy.household: set it" in read.notes
+
+
+def test_values_that_a_script_groups_and_columns_that_it_removes() -> None:
+    calls = 'groupAndRename(sdc, var = "age", before = c("1", "2"), after = "low"); removeDirectID(sdc, var = "name")'
+    columns = read_sdc_micro(f'createSdcObj(dat, keyVars = c("age", "sex"))\n{calls}', "protect.R").columns
+    assert columns["age"]["map"] == {"1": "low", "2": "low"}
+    assert columns["name"] == {"role": "identifier"}
+
+
+@pytest.mark.parametrize(
     ("weights", "calls", "risk", "told"),
     [
         (', weightVar = "w"', ["0.02", "0.1"], 0.02, "holds for every record"),

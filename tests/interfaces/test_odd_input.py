@@ -100,8 +100,8 @@ def wide(columns: int) -> str:
 @pytest.mark.parametrize(
     ("form", "columns"),
     [
-        ("csv", 2_000),
-        ("parquet", 1_000),
+        ("csv", 1_500),
+        ("parquet", 300),
         pytest.param("csv", 10_000, marks=[pytest.mark.long, pytest.mark.trust("wide tables")]),
     ],
 )

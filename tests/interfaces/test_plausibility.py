@@ -126,10 +126,11 @@ def test_a_run_without_a_promise_says_how_many_share_one_value(tmp_path: Path) -
         {"alpha": 1.0},
         {"beta": 9.0},
         {"delta": 9.0},
+        {"combinations": {"size": 1, "confidence": 1.0}},
         {"column": {"t": 0.9}},
         {"column": {"l": 1}},
     ],
-    ids=["t", "l", "p", "alpha", "beta", "delta", "its own t", "its own l"],
+    ids=["t", "l", "p", "alpha", "beta", "delta", "confidence", "its own t", "its own l"],
 )
 def test_a_run_with_a_promise_about_it_says_nothing_of_the_kind(keys: dict[str, Any]) -> None:
     release = kinfold.anonymize(TABLE, policy(**keys))

@@ -12,7 +12,7 @@ import pytest
 
 import kinfold
 from command import run
-from kinfold.measures import structure
+from kinfold.measures import release_warnings
 from kinfold.tables.relations import SampledColumn, find_relations
 
 TOWNS = {"Bern": "b3", "Chur": "c7", "Genf": "g1", "Thun": "t3"}
@@ -68,7 +68,7 @@ def test_every_rule_is_found_and_counted_as_a_plain_reading_of_the_release_count
 
 @pytest.mark.parametrize("method", ["mdav", "lattice"])
 def test_a_large_table_is_counted_on_a_sample_and_says_so(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(structure, "MAX_ROWS_COUNTED", 150)
+    monkeypatch.setattr(release_warnings, "MAX_RELATED_ROWS", 150)
     request = {**policy("stay", "alive"), "method": {"name": method}}
     request["columns"]["stay"]["hierarchy"] = {"intervals": [10, 30]}
     found = kinfold.anonymize(stays(), request).measures["structure"]

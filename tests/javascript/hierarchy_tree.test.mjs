@@ -137,5 +137,7 @@ test("a question shows the rows that it is about", () => {
     pickRows(role, names, cells).rows.map((row) => row.index),
     [0, 1, 2],
   );
+  const left = { question: "Shall these 2 columns of codes be left out: zz, age? To keep one, …", sets: "output.others" };
+  assert.equal(findColumn({ ...left, proposed: "drop", answers: ["drop"] }, names), "age");
   assert.deepEqual(pickRows({ sets: "output.others", proposed: "drop", answers: ["drop"] }, names, cells).rows, []);
 });

@@ -18,11 +18,11 @@ import numpy as np
 import pytest
 
 import kinfold
-from battery.cases import Case, case
+from battery.cases import Case, case, get_needs
 from battery.factors import FACTORS, choices
 from battery.plain import Row, broken, rows_in, rows_of, text
 from kinfold.methods import partition
-from kinfold.policy.registry import AUTO, get_needs, list_method_names, list_methods
+from kinfold.policy.registry import AUTO, list_method_names, list_methods
 from ledger import tally_up
 
 RELEASED = 0.2  # of the requests of a method, at least: univariate is refused wherever there is more than one column

@@ -13,11 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import kinfold
+from battery.cases import get_needs
 from command import run
 from kinfold import checker
 from kinfold.errors import DataError, PolicyError
 from kinfold.methods.households import connect_classes
-from kinfold.policy.registry import generalizes, get_needs
+from kinfold.policy.registry import generalizes
 from kinfold.policy.registry import list_method_names as methods
 from ledger import cases, tally_up
 from reference import households as plain
@@ -233,6 +234,20 @@ def test_what_cannot_be_kept_together_is_refused(change: dict[str, Any], words: 
     asked["privacy"] = {key: value for key, value in asked["privacy"].items() if value is not None}
     with pytest.raises(PolicyError, match=words):
         kinfold.anonymize(survey(1), asked)
+
+
+@pytest.mark.parametrize("form", ["csv", "frame"])
+def test_a_household_is_one_however_its_number_is_written(form: str, tmp_path: Path) -> None:
+    """Two rows of each household are nearest to each other, and number it 1 and 1.0."""
+    homes = [spelling for number in range(1, 13) for spelling in (f"{number}", f"{number}.0")]
+    table = pd.DataFrame({"hid": homes, "region": [number // 2 for number in range(24)]})
+    table.to_csv(tmp_path / "t.csv", index=False)
+    columns = {"hid": {"role": "identifier"}, "region": {"role": "quasi", "type": "continuous"}}
+    asked = {"privacy": {"k": 2, "household": "hid", "household_k": 2}, "method": {"name": "mdav"}, "columns": columns}
+    release = kinfold.anonymize(tmp_path / "t.csv" if form == "csv" else table, asked)
+    rows = release.frame.to_pandas() if form == "csv" else release.frame
+    assert rows.assign(home=[float(home) for home in homes]).groupby("region").home.nunique().min() >= 2
+    assert release.verdict.k == 4
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=15))

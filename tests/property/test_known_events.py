@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import kinfold
 from command import run
 from kinfold import checker
+from kinfold.methods import people
 from kinfold.models.known_events import choose_rare, count_matches, find_least_match, number_events
 from ledger import cases
 from reference import longitudinal
@@ -76,13 +77,14 @@ def read(folder: Path) -> list[dict[str, str]]:
     days=st.sampled_from([0, 1, 30, 365]),
     dates=st.booleans(),
     asked=st.sampled_from(ASKED),
+    method=st.sampled_from(["mdav", "local-suppression"]),
 )
 def test_the_file_alone_confirms_that_known_events_match_k_people(
-    tmp_path_factory: Any, seed: int, known: int, days: int, dates: bool, asked: dict[str, Any]
+    tmp_path_factory: Any, seed: int, known: int, days: int, dates: bool, asked: dict[str, Any], method: str
 ) -> None:
     table, folder = visits(seed, 14, 30 if known < 2 else 9), tmp_path_factory.mktemp("events") / "out"
     columns = {} if dates else {"day": {"role": "remove"}}
-    kinfold.anonymize(table, policy(known, days, columns, privacy=asked)).save(folder)
+    kinfold.anonymize(table, policy(known, days, columns, privacy=asked, method={"name": method})).save(folder)
     rows, verdict = read(folder), kinfold.verify(folder, require_people=True, twice=True)
     assert (verdict.holds, verdict.notes) == (True, ())
     found = {each.model: each.found for each in verdict.people}
@@ -96,7 +98,14 @@ def test_the_file_alone_confirms_that_known_events_match_k_people(
 
 def test_the_days_between_the_events_of_a_person_are_kept_exactly_and_nothing_else_of_dates() -> None:
     table = visits(1, 200)
-    released = [kinfold.anonymize(table, policy(1, 0)).frame for _ in range(2)]
+    last = table.groupby("pid").day.transform("max")
+    table["died"] = last.where(table.age > 40)
+    died = {"died": {"role": "quasi", "of": "event", "type": "date"}}  # the same in all rows of a person
+    released = [kinfold.anonymize(table, policy(1, 0, died)).frame for _ in range(2)]
+    moved_alike = (pd.to_datetime(released[0].died) - pd.to_datetime(released[0].day)).dropna()
+    original = (pd.to_datetime(table.died) - pd.to_datetime(table.day))[moved_alike.index]
+    assert len(moved_alike) > 0
+    assert moved_alike.equals(original)
     moved = [pd.to_datetime(each.day) - pd.to_datetime(table.day) for each in released]
     for shift in moved:
         assert shift.notna().mean() > 0.5
@@ -112,6 +121,18 @@ def test_the_days_between_the_events_of_a_person_are_kept_exactly_and_nothing_el
 def test_classes_are_large_enough_that_people_with_equal_events_meet() -> None:
     release = kinfold.anonymize(visits(1, 200, 5), policy(1, 0))
     assert release.frame.groupby(["sex", "age"]).pid.nunique().min() >= 30  # ten times k
+
+
+def test_classes_grow_as_long_as_events_gain_more_than_people_lose(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = visits(1, 900, 3)
+    shown, classes = [], []
+    for sizes in (people.PEOPLE_PER_KNOWN, (10,)):
+        monkeypatch.setattr(people, "PEOPLE_PER_KNOWN", sizes)
+        frame = kinfold.anonymize(table, policy(1, 7)).frame
+        shown.append(int(frame.day.notna().sum()))
+        classes.append(frame.groupby(["sex", "age"]).ngroups)
+    assert classes[0] < classes[1]
+    assert shown[0] > 1.2 * shown[1]
 
 
 def test_codes_are_true_of_their_event_and_generalized_alike() -> None:
@@ -227,6 +248,13 @@ def test_a_column_that_tells_when_the_first_event_of_a_person_was_is_refused() -
     table["entered"] = first.dt.strftime("%Y")
     with pytest.raises(kinfold.PolicyError, match="its values show when"):
         kinfold.anonymize(table, policy(1, 0, {"entered": {"role": "other"}}))
+
+
+@pytest.mark.parametrize("role", ["quasi", "other"])
+def test_texts_that_look_like_dates_are_not_moved_and_refused(role: str) -> None:
+    table = visits(0).assign(seen=lambda t: pd.to_datetime(t.day).dt.strftime("%d.%m.%Y"))
+    with pytest.raises(kinfold.PolicyError, match="seen: its texts look like dates"):
+        kinfold.anonymize(table, policy(columns={"seen": {"role": role}}))
 
 
 def test_dates_with_a_time_are_refused() -> None:

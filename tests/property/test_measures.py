@@ -35,7 +35,7 @@ from kinfold.measures.formulas.linkage import LinkageRecords, linkage, linkage_c
 from kinfold.measures.formulas.probabilistic_loss import pil
 from kinfold.measures.formulas.utility import propensity_mse
 from kinfold.measures.measure_table import CATALOGUE
-from kinfold.measures.shift import find_moved_shares
+from kinfold.measures.measurement import find_moved_shares
 from pipeline_tables import Case, usable
 from reference import measures_plain as plain
 
@@ -157,7 +157,7 @@ def test_distances_of_categories_agree(pair, scales):
 def test_contingency_losses_agree(dense, pair, dimension, empty):
     sizes = [4] * pair[0].shape[1]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(categorical, "MAX_DENSE_CELLS", dense)
+        patch.setattr(categorical, "MAX_DENSE_COUNTS", dense)
         found = categorical.contingency_loss(*pair, sizes, dimension, empty)
     loss, cells = plain.contingency(*pair, sizes, dimension, empty)
     assert found == (pytest.approx(loss), cells)

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kinfold
-from kinfold.policy.registry import generalizes, get_needs
+from battery.cases import get_needs
+from kinfold.policy.registry import generalizes
 from kinfold.policy.registry import list_method_names as methods
 from ledger import cases
 from reference import promises

@@ -215,6 +215,63 @@ def test_what_is_refused(name: str) -> None:
     assert "hiv" not in str(error.value)
 
 
+REGIONS = {"record_swap": 0.2, "similar": ["size"], "rare": ["ill"], "rare_below": 4}
+
+
+def households(seed: int = 0, count: int = 60) -> pd.DataFrame:
+    chance = np.random.default_rng(seed)
+    sizes = chance.integers(1, 4, count)
+    town = chance.integers(0, 6, count)
+    each = pd.DataFrame({"hid": np.arange(count), "size": sizes, "land": town // 3, "town": [f"t{i}" for i in town]})
+    return table(seed, int(sizes.sum())).assign(**each.loc[each.index.repeat(sizes)].reset_index(drop=True))
+
+
+@pytest.mark.parametrize("role", ["other", "quasi"])
+def test_households_exchange_their_regions(role: str, tmp_path: Path) -> None:
+    """Regions keep their households by size; who shares a value with fewer than four others of an area moved."""
+    asked = policy({}, privacy={"k": 3, "household": "hid"})
+    asked["columns"] |= {"hid": {"role": "identifier"}, "size": {"role": "other"}}
+    asked["columns"] |= {"sex": {"role": "other"}, "age": {"role": "quasi", "household": False}}
+    asked["columns"] |= {name: {"role": role, "type": "nominal", "perturb": REGIONS} for name in ("land", "town")}
+    frame = households()
+    release = kinfold.anonymize(frame, asked)
+    kept = release.measures["loss"]["perturbed"]["town"]
+    assert (kept["households"], kept["records_moved"]) == (60, 0)
+    assert kept["swapped"] >= max(12, kept["at_risk"] - kept["unmatched"])
+    release.save(tmp_path / "out")
+    assert kinfold.verify(tmp_path / "out", twice=True).holds
+    assert '"kind": "record swapping"' in (tmp_path / "out/public/certificate.json").read_text("utf-8")
+    assert kinfold.anonymize(frame, asked).frame.equals(release.frame)
+    if role == "quasi":  # averaged after they were exchanged
+        return
+    both = (
+        frame.assign(new=release.frame["town"].to_numpy(), far=release.frame["land"].to_numpy()).groupby("hid").first()
+    )
+    for before, after in ((["land", "size"], ["far", "size"]), (["town", "size"], ["new", "size"])):
+        assert both[before].value_counts().tolist() == both[after].value_counts().tolist()
+    assert int((both["town"] != both["new"]).sum()) == kept["swapped"]
+    assert (both["new"].str[1:].astype(int) // 3 == both["far"].astype(int)).all()  # all levels move together
+
+
+@pytest.mark.parametrize(
+    ("columns", "what"),
+    [
+        ({"town": REGIONS, "land": {**REGIONS, "record_swap": 0.1}}, "different keys of record_swap"),
+        ({"town": {"record_swap": 0.1, "similar": ["none"]}}, "names 'none' as similar or rare"),
+        ({"town": {"record_swap": 0.1, "rare": ["ill"]}}, "rare and rare_below go together"),
+        ({"town": {"pram": 0.8, "similar": ["size"]}}, "are for record_swap"),
+        ({"size": {"record_swap": 0.1}}, "the region differs within a household"),
+    ],
+)
+def test_exchanges_that_cannot_be_made_are_refused(columns: dict[str, Any], what: str) -> None:
+    asked = policy({}, privacy={"k": 3, "unit": "hid"}, output={"others": "drop"})
+    asked["columns"] |= {"hid": {"role": "identifier"}}
+    asked["columns"] |= {name: {"role": "other", "type": "nominal", "perturb": how} for name, how in columns.items()}
+    frame = households().assign(size=lambda t: range(len(t))) if "size" in columns else households()
+    with pytest.raises(kinfold.KinfoldError, match=what):
+        kinfold.anonymize(frame, asked)
+
+
 def test_a_person_has_one_value_of_an_attribute() -> None:
     asked = policy({}, privacy={"k": 3, "unit": "pid"})
     asked["columns"] |= {"pid": {"role": "identifier"}, "age": {"role": "quasi", "perturb": {"noise": 0.1}}}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import kinfold
 from kinfold import checker, risk
-from kinfold.measures.population_uniques import PopulationUniques
+from kinfold.measures.singling_out import PopulationUniques
 from kinfold.models import DeltaPresence, EstimatedKMap, KMap
 from kinfold.models.population import find_k_map_size
 from kinfold.tables.tally import Tally
@@ -65,6 +65,10 @@ def test_the_people_of_each_class_are_those_who_fit_it(seed: int, method: str) -
     counts = [sum(fits(person, row) for person in known.itertuples()) for row in rows.itertuples()]
     values = {each.model: each.found for each in release.verdict.statements}
     assert values["kmap"] == min(counts) >= 6
+    risk = release.measures["risk"]
+    assert (risk["journalist_max"], risk["prosecutor_max"]) == (1 / min(counts), 1 / min(rows["size"]))
+    share = sum(size / count for size, count in zip(rows["size"], counts, strict=True)) / rows["size"].sum()
+    assert risk["marketer"] == risk["journalist"]["mean"] == pytest.approx(share)
     if "presence" in asked:
         assert values["presence"] == max(size / count for size, count in zip(rows["size"], counts, strict=True)) <= 0.9
 
@@ -203,3 +207,10 @@ def test_uniques_are_bounded_where_combinations_allow_classes_of_one() -> None:
     (finding,) = release.verdict.statements
     assert finding.holds
     assert 0 <= finding.found <= 0.005
+
+
+@pytest.mark.parametrize(("population", "k", "needed"), [(10, 10**12, 10**12), (10**12, 10**12, 49)])
+def test_a_k_map_of_any_k_is_computed_at_once(population: int, k: int, needed: int) -> None:
+    """A certificate can hold any k: neither checker counts up to it."""
+    assert find_k_map_size(40, population, k, 0.1) == needed
+    assert checker.find_needed_size(40, {"k": k, "population": population, "alpha": 0.1}) == needed

@@ -3,6 +3,8 @@
 import json
 import shutil
 from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -15,12 +17,35 @@ from pyarrow import parquet
 
 import kinfold
 from command import run
-from kinfold.measures.formulas.several_releases import PeopleInClasses, check_invariance, count_candidates
-from kinfold.release.several_releases import compare_releases
+from kinfold.release.several_releases import PeopleInClasses, compare_releases, find_candidates, list_value_sets
 from ledger import cases
 from reference import parity
 
 ILL = ["flu", "cold", "hiv", "ulcer"]
+
+
+@dataclass(frozen=True)
+class Invariance:
+    """Whether releases are m-invariant, why not, and the fewest values that remain for a person."""
+
+    holds: bool
+    reason: str
+    smallest_intersection: int
+
+
+def check_invariance(releases: Sequence[PeopleInClasses], name: str, m: int) -> Invariance:
+    """Check m-invariance of a confidential column (Xiao & Tao, SIGMOD 2007)."""
+    sizes = [np.bincount(release.label) for release in releases]
+    distinct = [[len(values) for values in release.list_value_sets(name)] for release in releases]
+    people = list_value_sets(releases, name).values()
+    reason = ""
+    if any(((each > 0) & (each < m)).any() for each in sizes):
+        reason = "a class has fewer than m records"
+    elif any((each > values).any() for each, values in zip(sizes, distinct, strict=True)):
+        reason = "a class holds a value twice"
+    elif any(len({*sets}) > 1 for sets in people):
+        reason = "the class of a person has another set of values"
+    return Invariance(not reason, reason, min((len(frozenset.intersection(*sets)) for sets in people), default=0))
 
 
 def number_rows(release: dict[str, Any], people: dict[str, int], values: dict[str, int]) -> PeopleInClasses:
@@ -54,7 +79,8 @@ def test_another_set_or_a_value_twice_is_no_invariance() -> None:
 def test_candidates_of_people_with_several_classes() -> None:
     first = PeopleInClasses(np.array([1, 1, 2, 2, 3]), np.array([0, 1, 0, 1, 0]))
     second = PeopleInClasses(np.array([1, 2, 3]), np.array([0, 0, 0]))
-    assert count_candidates([first, second]) == {1: 2, 2: 2, 3: 3}  # only 1 and 2 are in both classes of the first
+    found = find_candidates([first, second])
+    assert found == {1: {1, 2}, 2: {1, 2}, 3: {1, 2, 3}}  # only 1 and 2 are in both classes of the first
 
 
 def clinic(seed: int, n: int) -> pd.DataFrame:
@@ -79,8 +105,8 @@ def rows_of(release: kinfold.Release, table: pd.DataFrame) -> list[tuple[str, An
 
 def plain_disclosure(
     releases: list[list[tuple[str, Any, str]]],
-) -> tuple[dict[str, int], dict[str, set[frozenset[str]]]]:
-    """The number of candidates and the sets of values of each person in all releases, by the definition."""
+) -> tuple[dict[str, int], dict[str, set[frozenset[str]]], dict[str, set[str]]]:
+    """The number of candidates, the sets of values, and the values of candidates of each person in all releases."""
     classes = [defaultdict(set) for _ in releases]
     values = [defaultdict(set) for _ in releases]
     place: list[dict[str, Any]] = [{} for _ in releases]
@@ -90,8 +116,10 @@ def plain_disclosure(
             values[number][key].add(ill)
             place[number][person] = key
     both = set.intersection(*({*each} for each in place))
-    candidates = {p: len(set.intersection(*(classes[n][place[n][p]] for n in range(len(releases))))) for p in both}
-    return candidates, {p: {frozenset(values[n][place[n][p]]) for n in range(len(releases))} for p in both}
+    candidates = {p: set.intersection(*(classes[n][place[n][p]] for n in range(len(releases)))) for p in both}
+    sets = {p: {frozenset(values[n][place[n][p]]) for n in range(len(releases))} for p in both}
+    shown = {p: {ill for rows in releases for person, _, ill in rows if person in candidates[p]} for p in both}
+    return {p: len(each) for p, each in candidates.items()}, sets, shown
 
 
 @pytest.mark.parametrize("seed", range(cases(4, 40)))
@@ -107,7 +135,7 @@ def test_a_release_after_an_earlier_one_keeps_the_values_of_each_class(seed: int
     first.save(tmp_path / "march")
     second = kinfold.anonymize(april, asked, after=[tmp_path / "march"])
     second.save(tmp_path / "april")
-    candidates, sets = plain_disclosure([rows_of(first, march), rows_of(second, april)])
+    candidates, sets, _ = plain_disclosure([rows_of(first, march), rows_of(second, april)])
     assert sets
     assert all(len(each) == 1 for each in sets.values())
     joint = second.verdict.disclosure
@@ -133,8 +161,9 @@ def test_what_two_releases_disclose_is_what_its_definition_says(seed: int, tmp_p
     for name, release in zip(("march", "april"), releases, strict=True):
         release.save(tmp_path / name)
         shutil.copytree(tmp_path / name / "public", tmp_path / f"{name}-public")
-    candidates, sets = plain_disclosure([rows_of(r, t) for r, t in zip(releases, tables, strict=True)])
-    remaining = [len(frozenset.intersection(*each)) for each in sets.values()]
+    candidates, sets, shown = plain_disclosure([rows_of(r, t) for r, t in zip(releases, tables, strict=True)])
+    remaining = [len(frozenset.intersection(*each) & shown[person]) for person, each in sets.items()]
+    assert sum(remaining) < sum(len(frozenset.intersection(*each)) for each in sets.values())  # the keys tell more
     for ending in ("", "-public"):  # the holder's file, and the surrogates that a recipient has
         joint = compare_releases(tmp_path / f"april{ending}", [tmp_path / f"march{ending}"])
         assert (joint.people, joint.candidates) == (len(candidates), min(candidates.values()))

@@ -245,6 +245,16 @@ def test_a_risk_above_the_threshold_empties_cells(tmp_path: Path) -> None:
     assert "w" not in pd.read_csv(public / "release.csv").columns
 
 
+def test_weights_of_a_country_count_with_the_decimals_that_fit() -> None:
+    table = sampled(400).assign(w=lambda t: (t.w * 4_000 / 3).round(6))  # 25 million people
+    release = kinfold.anonymize(table, ask_by_weight("mdav", weighted=True, alpha=0.8))
+    (found,) = [each.found for each in release.verdict.statements if each.promise.endswith("by its weight")]
+    shares = [part.groupby(table.ill).w.sum().max() / part.w.sum() for _, part in table.groupby(release.labels)]
+    assert found == pytest.approx(max(shares), rel=1e-6)
+    assert found <= 0.8
+    assert "'w': promises count weights rounded to 1 decimal" in release.plan.notes
+
+
 def test_promises_by_weight_that_mean_nothing_are_refused() -> None:
     table = sampled()
     for change, message in (
@@ -261,5 +271,5 @@ def test_promises_by_weight_that_mean_nothing_are_refused() -> None:
         kinfold.anonymize(table.assign(w=1e9), ask_by_weight("mdav", weighted=True, l=2))
     with pytest.raises(Unreachable, match="even with all records in one class"):
         kinfold.anonymize(table, ask_by_weight("local-suppression", individual_risk=0.00001))
-    with pytest.raises(PolicyError, match="cannot be added up"):
+    with pytest.raises(PolicyError, match="cannot merge classes"):
         kinfold.anonymize(table, ask_by_weight("lattice", individual_risk=0.1))

@@ -47,6 +47,14 @@ def disclosure(held: Held, whole: Held) -> float:
     return max(abs(math.log2(_share(held, v) / _share(whole, v))) if held[v] else math.inf for v in whole if whole[v])
 
 
+def k_map_size(n: int, people: int, k: int, alpha: float) -> int:
+    """The least k' with P(X ≥ k' | X > 0) ≤ alpha, X Poisson with the mean n k / N; at most k."""
+    mean = n * k / people
+    chances = [math.exp(-mean) * mean**x / math.factorial(x) for x in range(k)]
+    limit = alpha * (1 - chances[0])
+    return next((least for least in range(1, k) if 1 - math.fsum(chances[:least]) <= limit), k)
+
+
 def equal_emd(held: Held, whole: Held) -> Fraction:
     """Half the sum of the differences between the shares of each value."""
     return sum((abs(_share(held, v) - _share(whole, v)) for v in whole), Fraction(0)) / 2

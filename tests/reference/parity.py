@@ -36,6 +36,8 @@ def table(name: str) -> pd.DataFrame:
         )
     if name.startswith("francdat with Key1"):
         return _blank(table("francdat"), zip(["Key1", "Key3", "Key4", "Key1", "Key4"], [1, 4, 3, 6, 6], strict=True))
+    if name.startswith("francdat with all four"):
+        return _blank(table("francdat"), [(key, [2]) for key in ("Key1", "Key2", "Key3", "Key4")])
     if name.startswith("a="):
         return pd.DataFrame({"a": [1, 1, 2, np.nan, 2, 2, np.nan, 3], "w": range(10, 90, 10)})
     own = PARITY / "data" / f"{name}.csv"

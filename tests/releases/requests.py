@@ -14,7 +14,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet
 
-from kinfold.policy.registry import generalizes, get_needs, list_method_names
+from battery.cases import get_needs
+from kinfold.policy.registry import generalizes, list_method_names
 from releases.columns import CONFIDENTIAL, NUMBERS, QUASI, Chance, Column
 
 METHODS = list_method_names()

@@ -11,6 +11,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 import pytest
 
 from kinfold.demo import read_demo_policy
@@ -281,6 +282,21 @@ def test_a_file_that_is_no_table_is_told(made: Studio) -> None:
     assert visitor.opened("fine.csv", b"a,b\n1,2\n3,4\n")["source"]["rows"] == 2
 
 
+def test_a_sheet_of_a_workbook_is_chosen(made: Studio, tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    for title in ("people", "key"):
+        sheet = book.create_sheet(title)
+        for row in [("age", "sex"), *((20 + n % 9, "fm"[n % 2]) for n in range(30))]:
+            sheet.append(row)
+    book.save(tmp_path / "two.xlsx")
+    visitor = Visitor.let_in(made)
+    visitor.upload("two.xlsx", (tmp_path / "two.xlsx").read_bytes())
+    state = wait_for(lambda: _failed(visitor), "the failure")
+    assert state["source"]["problems"][0]["choices"] == ["people", "key"]
+    visitor.post("/api/source/options", {"sheet": "people"})
+    assert [each["name"] for each in visitor.ready()["columns"]] == ["age", "sex"]
+
+
 @pytest.mark.slow
 def test_a_file_that_could_not_be_opened_is_read_otherwise(made: Studio) -> None:
     visitor = Visitor.let_in(made)
@@ -349,12 +365,15 @@ def test_the_effect_of_each_level_is_that_of_the_labels_in_the_table(made: Studi
     roles = {f"columns.{name}.role": "quasi-identifier" for name in ("age", "sex")}
     visitor.post("/api/decision", {"set": roles})
     visitor.post("/api/hierarchy?column=age", {"spec": {"intervals": [10, 20]}}, method="PUT")
-    shares = visitor.get("/api/hierarchy/effect", column="age")["unique"]
-    expected = []
+    shares = visitor.get("/api/hierarchy/effect", column="age")
+    together, alone = [], []
     for width in (1, 10, 20, None):
-        groups = Counter((None if age == "" else age // width if width else 0, sex) for age, sex in rows)
-        expected.append(sum(1 for size in groups.values() if size == 1) / len(rows))
-    assert shares == pytest.approx(expected)
+        labels = [None if age == "" else age // width if width else 0 for age, _ in rows]
+        for shares_found, values in ((together, zip(labels, (sex for _, sex in rows), strict=True)), (alone, labels)):
+            counted = Counter(values)
+            shares_found.append(sum(1 for size in counted.values() if size == 1) / len(rows))
+    assert shares["unique"] == pytest.approx(together)
+    assert shares["alone"] == pytest.approx(alone)
     assert len(visitor.get("/api/hierarchy/effect", column="sex")["unique"]) == 2
 
 

@@ -1,4 +1,4 @@
-"""Fifty sessions and five hundred requests at once: runs wait in line, none is lost, and the page still answers."""
+"""Many sessions and requests at once (the long form: 50 and 500): runs queue, none is lost, and the page answers."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from queue import Queue
 
 import pytest
 
+from ledger import cases
 from studio.visitor import Visitor, token_in, wait_for
 
-SESSIONS, REQUESTS = 50, 500
+SESSIONS, REQUESTS = cases(20, 50), cases(200, 500)
 CODE = "from kinfold.studio.server import serve; serve(None, None, lambda line: print(line, flush=True), browser=False)"
 
 
@@ -68,7 +69,7 @@ def memory(pid: int) -> int:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
-def test_fifty_sessions_and_five_hundred_requests_at_once() -> None:
+def test_many_sessions_and_requests_at_once() -> None:
     with server() as (pid, addresses):
         visitors = [entered(addresses) for _ in range(SESSIONS)]
         with ThreadPoolExecutor(SESSIONS) as pool:
@@ -85,7 +86,7 @@ def test_fifty_sessions_and_five_hundred_requests_at_once() -> None:
         assert {status for status, _ in answers} == {200}
         assert states["failed"] == states["cancelled"] == 0
         assert states["running"] <= 2
-        assert len(slow) <= REQUESTS // 100, f"{len(slow)} of {REQUESTS} took longer than a second of work"
+        assert len(slow) <= max(REQUESTS // 100, 2), f"{len(slow)} of {REQUESTS} took longer than a second of work"
         assert after - before < 300
         assert after < 1500
         in_line(visitors, runs)

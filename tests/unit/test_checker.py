@@ -74,13 +74,15 @@ def test_it_is_small_and_knows_nothing_but_the_standard_library() -> None:
         assert {name.split(".")[0] for name in names} <= {*sys.stdlib_module_names, "pyarrow"}
 
 
+K2 = {"model": "KAnonymity", "parameters": {"k": 2}, "promise": "2-anonymity", "asked": 2, "found": 2}
+
+
 def certificate(**changes: Any) -> dict[str, Any]:
     column = {"name": "d", "role": "confidential", "type": "nominal", "distance": "equal"}
-    promise = {"model": "KAnonymity", "parameters": {"k": 2}, "promise": "2-anonymity", "asked": 2, "found": 2}
     told = {
         "release": {"separator": ",", "records": 4, "classes": 2},
         "columns": [{"name": "q", "role": "quasi-identifier"}, column | changes.pop("column", {})],
-        "promises": [promise],
+        "promises": [K2],
         "joint": False,
         "found": {"k": 2, "l": {"d": 2}, "t": {"d": 0.0}},
     }
@@ -114,6 +116,7 @@ def test_a_table_is_what_its_certificate_says(tmp_path: Path) -> None:
         (ROWS, {"found": {"k": 3, "l": {"d": 2}, "t": {"d": 0.0}}}, "other figures"),
         (ROWS, {"found": {"k": 2, "l": {}, "t": {"d": 0.0}}}, "other figures"),
         (ROWS, {"found": {"k": 2, "l": {"d": 2}, "t": {"d": 0.1}}}, "other figures"),
+        (ROWS, {"promises": [K2 | {"asked": 3, "promise": "3-anonymity"}]}, "other figures"),
         (ROWS.replace("2", "x"), {"column": {"type": "continuous", "distance": "ordered"}}, "1 of the values of 'd'"),
         (ROWS, {"column": {"type": "date", "distance": "ordered"}}, None),
         (ROWS.replace("2", "2020-1"), {"column": {"type": "date", "distance": "ordered"}}, "1 of the values of 'd'"),

@@ -286,7 +286,7 @@ def test_all_parts_share_one_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_too_many_parts_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arx, "MAX_PARTS", 5)
+    monkeypatch.setattr(arx, "MAX_ARCHIVE_PARTS", 5)
     with pytest.raises(DataError, match="more than 5 parts"):
         read_deid(project(tmp_path, study()))
 

@@ -239,6 +239,18 @@ def test_households_at_risk_swap_across_the_level_where_they_are_rare() -> None:
         lambda: perturb.add_noise(np.array([1.0, np.inf]), 0.1),
         lambda: perturb.average_neighbours(np.arange(4.0), 1),
         lambda: perturb.swap_households([1, 2], [[1, 2]], rate=2.0),
+        lambda: perturb.pram(["a", 1], retention=0.5),
+        lambda: perturb.pram([["a", "b"]], retention=0.5),
+        lambda: perturb.pram(["a", "b"], retention="much"),
+        lambda: perturb.add_noise([], 0.1),
+        lambda: perturb.average_neighbours(np.arange(9.0), 2.5),
+        lambda: perturb.retention_matrix([3, 1], 1.5),
+        lambda: perturb.even_matrix(3, -0.1),
+        lambda: perturb.gouweleeuw_matrix([3, 1], 2.0),
+        lambda: perturb.gouweleeuw_matrix([3, 0], 0.5),
+        lambda: perturb.make_invariant([[0.9, 0.2], [0, 1]], [3, 1]),
+        lambda: perturb.make_invariant([[0.9, 0.1], [0, 1]], [0, 0]),
+        lambda: perturb.estimate_counts([[0.5, 0.5], [0.5, 0.5]], [1, 2]),
     ],
 )
 def test_bad_input_is_refused(run: Any) -> None:
@@ -252,3 +264,10 @@ def test_data_that_cannot_be_perturbed_are_refused() -> None:
         perturb.average_neighbours(np.array([1.0, 2.0, np.nan]), 5)
     with pytest.raises(DataError, match="differs within a household"):
         perturb.swap_households([1, 1], [["a", "b"]])
+    with pytest.raises(DataError, match="1 of 2 households are missing"):
+        perturb.swap_households([1, None], [["a", "b"]])
+    with pytest.raises(DataError, match="different lengths"):
+        perturb.swap_households([1, 2], [["a", "b"]], similar=[[1]])
+    with pytest.raises(DataError, match="not numbers") as error:
+        perturb.retention_matrix(["x"], 0.5)
+    assert "x'" not in str(error.value)

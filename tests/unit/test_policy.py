@@ -38,14 +38,13 @@ from kinfold.policy.schema import (
     build_policy,
     build_policy_schema,
     collect_policy_values,
-    describe_keys,
     read_key_descriptions,
 )
 from kinfold.policy.toml_text import edit_text, locate_problems, parse_policy_text
 from kinfold.policy.toml_values import parse_toml
 from kinfold.profiling.frameworks import load_frameworks, write_skeleton
 from kinfold.tables.schema import ROLE_SYNONYMS, Role
-from tools.reference import old
+from tools.reference import describe_keys, old
 
 
 def problems(values: dict[str, Any]) -> list[str]:

@@ -5,12 +5,21 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from kinfold import progress
 from kinfold.errors import Cancelled
-from kinfold.progress import StageProgress, add_to_watches, closing_on_error, report_cost, run_in_thread, watch_cost
+from kinfold.progress import (
+    StageProgress,
+    add_to_watches,
+    closing_on_error,
+    report_bound,
+    report_cost,
+    run_in_thread,
+    watch_search,
+)
 
 LONG = 60.0  # seconds; no test waits so long
 
@@ -126,13 +135,27 @@ def test_the_share_of_a_query_is_the_progress_of_a_stage_that_reports_none() -> 
     assert events[:4] == [("reading", 0.0), ("reading", 0.125), ("reading", 0.25), ("reading", 0.375)]
 
 
-def test_a_watcher_gets_costs_within_its_block_only() -> None:
-    costs: list[float] = []
-    with watch_cost(costs.append):
-        report_cost(2.0)
-        report_cost(1.0)
+def test_a_curve_has_the_costs_and_bounds_of_its_block_as_shares_of_the_first_cost() -> None:
+    steps: list[float] = []
+    with watch_search(lambda curve: steps.append(curve.share)) as curve, watch_search() as other:
+        report_bound(1.0)  # of nothing yet
+        report_cost(20.0)
+        report_cost(19.99)  # a step too small to be kept
+        report_cost(10.0)
+        report_cost(40.0)  # another search: its cost is half of the first loss
+        report_cost(20.0)
+        report_bound(16.0)
+        report_bound(12.0)
     report_cost(0.5)
-    assert costs == [2.0, 1.0]
+    assert steps == [1.0, 0.5, 0.25, 0.25]
+    assert (curve.share, curve.bound, curve.gap) == (0.25, 0.2, pytest.approx(0.2))
+    assert [mark[1:] for mark in other.marks] == [(1.0, None), (0.5, None), (0.25, None), (0.25, 0.2), (0.25, 0.2)]
+
+
+def test_what_a_thread_of_a_pool_searches_is_a_part_that_has_no_curve() -> None:
+    with watch_search() as curve, ThreadPoolExecutor(1) as pool:
+        pool.submit(report_cost, 5.0).result()
+    assert curve.marks == []
 
 
 def test_a_block_that_fails_closes_the_connections_that_it_opened() -> None:

@@ -379,6 +379,14 @@ def test_a_key_of_a_column_that_holds_anything_is_refused_or_taken(key: str) -> 
         (lambda: kinfold.anonymize(PEOPLE, quasi=["a"], k=3, progress=5), "progress is given as int"),
         (lambda: kinfold.anonymize(PEOPLE, request_policy({"a": {"role": "quasi", "top": 10**400}})), "columns.a.top"),
         (lambda: kinfold.anonymize(PEOPLE, quasi=["a"], k=3, memory="9" * 400 + "GB"), "so much memory"),
+        (lambda: kinfold.anonymize(PEOPLE, quasi=["a"], k=10**400), "at most 100 digits"),
+        (lambda: kinfold.anonymize(PEOPLE, quasi=["a"], k=10**99, others="drop"), f"only {N} records"),
+        (lambda: kinfold.anonymize(PEOPLE, quasi=["a"], confidential=["s"], k=3, p=10**400), "at most 100 digits"),
+        (
+            lambda: kinfold.anonymize(PEOPLE, quasi=["a"], k=3, population={"size": 99, "k": 10**12, "alpha": 0.1}),
+            "above the size of the population",
+        ),
+        (lambda: kinfold.anonymize(PEOPLE, request_policy({"s": {"role": "confidential", "order": []}})), "s.order"),
         (
             lambda: kinfold.compare(PEOPLE, request_policy({"a": {"role": "quasi"}}), methods=["mdav"], k=1j),
             "k is given as",

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 MAX_SHIFTS = 4  # columns that moved and rules that broke; the internal report has all
 MAX_COLUMNS_IN_LINE = 12  # more columns are summed up as "n more"
-MAX_CELLS_SHOWN = 16  # a larger exhibit shows at most so many cells, those that do not match
+MAX_EXHIBIT_CELLS = 16  # a larger exhibit shows at most so many cells, those that do not match
 VERDICT_STYLES = {"match": "green", "close": "cyan", "differs": "yellow", "not-computable": "dim"}
 
 
@@ -387,7 +387,7 @@ def _print_exhibit(outcome: ExhibitOutcome) -> None:
         out.print(Text(f"  {outcome.cells[0].reason}", style="dim"))
         return
     out.print(Text(f"  data: {exhibit.source}", style="dim"))
-    if len(outcome.cells) > MAX_CELLS_SHOWN and (grid := _build_grid(outcome.cells)) is not None:
+    if len(outcome.cells) > MAX_EXHIBIT_CELLS and (grid := _build_grid(outcome.cells)) is not None:
         out.print(Padding(grid, (0, 0, 0, 2), expand=False))
     else:
         _print_cells(outcome.cells)
@@ -397,12 +397,12 @@ def _print_exhibit(outcome: ExhibitOutcome) -> None:
 
 def _print_cells(cells: Sequence[CellVerdict]) -> None:
     """Print all cells of a small exhibit, and those of a large one that do not match, failures first."""
-    if len(cells) > MAX_CELLS_SHOWN:
+    if len(cells) > MAX_EXHIBIT_CELLS:
         cells = sorted((cell for cell in cells if cell.verdict != "match"), key=lambda cell: not cell.failed)
     if cells:
-        out.print(Padding(_build_table(cells[:MAX_CELLS_SHOWN]), (0, 0, 0, 2), expand=False))
-    if len(cells) > MAX_CELLS_SHOWN:
-        out.print(Text(f"  and {len(cells) - MAX_CELLS_SHOWN:,} more: --json has all", style="dim"))
+        out.print(Padding(_build_table(cells[:MAX_EXHIBIT_CELLS]), (0, 0, 0, 2), expand=False))
+    if len(cells) > MAX_EXHIBIT_CELLS:
+        out.print(Text(f"  and {len(cells) - MAX_EXHIBIT_CELLS:,} more: --json has all", style="dim"))
 
 
 def _build_grid(cells: Sequence[CellVerdict]) -> Table | None:

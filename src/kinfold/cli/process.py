@@ -36,7 +36,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
-from kinfold.disk.folders import Journal, record_to
+from kinfold.disk.folders import Journal, end_with_parent, record_to
 from kinfold.errors import Unreachable
 
 # Up to the last @, because a password can contain one.
@@ -53,7 +53,6 @@ MEMORY_FIX = "free some memory, or use fewer records at a time"
 STOP_SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 FREEZE_SECONDS = 1.0  # a child that does not freeze in this time is killed
 EXCHANGE_SECONDS = 30.0  # an exchange of folders that takes longer is interrupted
-PR_SET_PDEATHSIG = 1
 END_OF_JOURNAL = b'["ended", ""]\n'  # missing if a library ended the process
 
 _lost_memory_errors: list[str] = []  # memory errors in places that cannot raise
@@ -197,10 +196,7 @@ def run_in_child_process() -> Iterator[None]:
 
 def _end_with_parent(parent: int, signals: list[int]) -> None:
     """End when the parent ends, and forward the signals that the child receives to it."""
-    if sys.platform.startswith("linux"):
-        import ctypes
-
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    end_with_parent()
     if os.getppid() != parent:  # it ended before the line above
         os._exit(1)
     # Python's resource tracker would print a warning for each worker that was killed.

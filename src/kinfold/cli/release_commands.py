@@ -8,35 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kinfold.cli import output
-from kinfold.cli.options import (
-    KEY_OPTIONS,
-    MEASURE_OPTIONS,
-    ROLE_OPTIONS,
-    AcceptProposal,
-    After,
-    Answers,
-    Data,
-    DryRun,
-    IntoTable,
-    Json,
-    LossMeasure,
-    OptionValues,
-    PolicyFile,
-    RequirePeople,
-    RiskMeasure,
-    RowsOnly,
-    Settings,
-    ShowValues,
-    TableSource,
-    With,
-    add_options,
-    build_policy,
-    build_recipient_policy,
-    make_table_argument,
-    parse_answers,
-    parse_numbers,
-)
+from kinfold.cli import options, output
 from kinfold.cli.terminal import ProgressBar, ask_for_attribute, print_json, report_errors
 from kinfold.errors import DataError, PolicyError, Unreachable, VerifyError
 
@@ -45,34 +17,34 @@ if TYPE_CHECKING:
 
 
 PRIVACY_OPTIONS = {  # keys that the measures depend on
-    key: KEY_OPTIONS[key] for key in ("privacy.k", "privacy.t", "privacy.l", "output.others")
+    key: options.KEY_OPTIONS[key] for key in ("privacy.k", "privacy.t", "privacy.l", "output.others")
 }
 
 
-@add_options(roles=ROLE_OPTIONS, keys=KEY_OPTIONS)
+@options.add_options(roles=options.ROLE_OPTIONS, keys=options.KEY_OPTIONS)
 def anonymize(
-    data: Data,
+    data: options.Data,
     out_: Annotated[
         Path | None, typer.Option("--out", help="Folder of the release; not needed with --dry-run.", show_default=False)
     ] = None,
-    policy: PolicyFile = None,
-    settings: Settings = None,
-    answers: Answers = None,
-    accept_proposal: AcceptProposal = False,
+    policy: options.PolicyFile = None,
+    settings: options.Settings = None,
+    answers: options.Answers = None,
+    accept_proposal: options.AcceptProposal = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing release.")] = False,
-    into: IntoTable = None,
+    into: options.IntoTable = None,
     ask: Annotated[bool, typer.Option("--ask", help="mu-argus: ask which attribute to generalize next.")] = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue a stopped run of a table that is cut into blocks.")
     ] = False,
-    after: After = None,
-    dry_run: DryRun = False,
-    show_values: ShowValues = False,
-    json: Json = False,
+    after: options.After = None,
+    dry_run: options.DryRun = False,
+    show_values: options.ShowValues = False,
+    json: options.Json = False,
     *,
-    roles: OptionValues,
-    keys: OptionValues,
-    source: OptionValues,
+    roles: options.OptionValues,
+    keys: options.OptionValues,
+    source: options.OptionValues,
 ) -> None:
     """Make a verified release of a table. Nothing is written unless it passes verification.
 
@@ -94,8 +66,8 @@ def anonymize(
 
     with report_errors(show_values=show_values), ProgressBar() as bar:
         order = {"output.order": "kept" if keys["output.order"] else None}
-        request = build_policy(policy, roles, {**keys, **order, **source}, settings)
-        request = request.answer(parse_answers(answers), accept_proposal=accept_proposal)
+        request = options.build_policy(policy, roles, {**keys, **order, **source}, settings)
+        request = request.answer(options.parse_answers(answers), accept_proposal=accept_proposal)
         request.review.require_answers()
         if out_ is not None:
             check_target_folder(out_, force=force)
@@ -137,18 +109,18 @@ def _advise(data: Any, request: Policy, bar: ProgressBar, *, json: bool) -> None
         output.print_advice(advice)
 
 
-@add_options()
+@options.add_options()
 def verify(
-    data: Annotated[TableSource, make_table_argument("Folder of a release, or a table with --policy.")],
-    policy: PolicyFile = None,
-    settings: Settings = None,
+    data: Annotated[options.TableSource, options.make_table_argument("Folder of a release, or a table with --policy.")],
+    policy: options.PolicyFile = None,
+    settings: options.Settings = None,
     twice: Annotated[bool, typer.Option("--twice", help="Also run the second checker, in plain Python.")] = False,
-    rows_only: RowsOnly = False,
-    require_people: RequirePeople = False,
-    with_: With = None,
-    json: Json = False,
+    rows_only: options.RowsOnly = False,
+    require_people: options.RequirePeople = False,
+    with_: options.With = None,
+    json: options.Json = False,
     *,
-    source: OptionValues,
+    source: options.OptionValues,
 ) -> None:
     """Check a release from its public folder, or any table against a policy. Exit code 0 only if every promise holds.
 
@@ -165,7 +137,7 @@ def verify(
         raise DataError(f"no such file or folder: '{data}'", fix="check the path")
     if not (isinstance(data, Path) and data.is_dir()) and policy is None:
         raise PolicyError("a table needs a policy to be verified", fix="add --policy FILE, or name a release folder")
-    required = build_recipient_policy(data, policy, source, settings)
+    required = options.build_recipient_policy(data, policy, source, settings)
     verdict = check(
         data, required, rows_only=rows_only, require_people=require_people, twice=twice, together_with=with_ or ()
     )
@@ -176,19 +148,19 @@ def verify(
     verdict.require()
 
 
-@add_options(roles=ROLE_OPTIONS, keys=PRIVACY_OPTIONS, measure_options=MEASURE_OPTIONS)
+@options.add_options(roles=options.ROLE_OPTIONS, keys=PRIVACY_OPTIONS, measure_options=options.MEASURE_OPTIONS)
 def measure(
-    original: Annotated[TableSource, make_table_argument("The original table.")],
-    released: Annotated[TableSource, make_table_argument("The released table.")],
-    policy: PolicyFile = None,
-    settings: Settings = None,
-    show_values: ShowValues = False,
-    json: Json = False,
+    original: Annotated[options.TableSource, options.make_table_argument("The original table.")],
+    released: Annotated[options.TableSource, options.make_table_argument("The released table.")],
+    policy: options.PolicyFile = None,
+    settings: options.Settings = None,
+    show_values: options.ShowValues = False,
+    json: options.Json = False,
     *,
-    roles: OptionValues,
-    keys: OptionValues,
-    measure_options: OptionValues,
-    source: OptionValues,
+    roles: options.OptionValues,
+    keys: options.OptionValues,
+    measure_options: options.OptionValues,
+    source: options.OptionValues,
 ) -> None:
     """Measure a release against its original: information lost, remaining risk, usefulness for analysis.
 
@@ -211,25 +183,25 @@ def measure(
         output.print_measures(measures, show_values=show_values)
 
 
-@add_options(roles=ROLE_OPTIONS, keys={"output.others": KEY_OPTIONS["output.others"]})
+@options.add_options(roles=options.ROLE_OPTIONS, keys={"output.others": options.KEY_OPTIONS["output.others"]})
 def compare(
-    data: Data,
+    data: options.Data,
     out_: Annotated[Path, typer.Option("--out", help="Folder of the comparison.", show_default=False)],
     methods: Annotated[str, typer.Option(help="Methods, comma-separated.")] = "auto,mdav,v-mdav",
     k: Annotated[str, typer.Option("--k", help="Values of k, comma-separated.")] = "3,5,10",
     t: Annotated[str | None, typer.Option("--t", help="Values of t, comma-separated.", show_default=False)] = None,
-    policy: PolicyFile = None,
-    risk: RiskMeasure = None,
-    loss: LossMeasure = None,
+    policy: options.PolicyFile = None,
+    risk: options.RiskMeasure = None,
+    loss: options.LossMeasure = None,
     weight: Annotated[
         float, typer.Option(help="Weight of the risk in the score, 0 to 1; the loss has the rest.")
     ] = 0.5,
-    settings: Settings = None,
-    json: Json = False,
+    settings: options.Settings = None,
+    json: options.Json = False,
     *,
-    roles: OptionValues,
-    keys: OptionValues,
-    source: OptionValues,
+    roles: options.OptionValues,
+    keys: options.OptionValues,
+    source: options.OptionValues,
 ) -> None:
     """Run several methods and settings and recommend one. A stopped comparison continues when it is run again.
 
@@ -239,7 +211,7 @@ def compare(
 
     with ProgressBar() as bar:
         comparison.check_measures(risk, loss, weight)
-        ks, ts = parse_numbers(k, int, "--k"), parse_numbers(t, float, "--t")
+        ks, ts = options.parse_numbers(k, int, "--k"), options.parse_numbers(t, float, "--t")
         grid = comparison.build_grid(methods.split(","), ks, ts)
         request = _build_policy_of_columns(policy, roles, {"privacy.k": grid[0].k, **keys, **source}, settings)
         outcomes = comparison.run_grid(data, request, grid, out_ / "runs", partial(bar, "comparing"))
@@ -256,7 +228,7 @@ def diff(
     a: Annotated[Path, typer.Argument(help="Folder of a release, or a policy file.", show_default=False)],
     b: Annotated[Path, typer.Argument(help="Another one of the same kind.", show_default=False)],
     every: Annotated[bool, typer.Option("--all", help="Also list what is the same.")] = False,
-    json: Json = False,
+    json: options.Json = False,
 ) -> None:
     """Show two releases or two policies side by side: columns, promises, risk and loss.
 
@@ -275,10 +247,10 @@ def diff(
 
 
 def _build_policy_of_columns(
-    policy: Path | None, roles: OptionValues, keys: OptionValues, settings: list[str] | None
+    policy: Path | None, roles: options.OptionValues, keys: options.OptionValues, settings: list[str] | None
 ) -> Policy:
     """Return the policy of a file, of roles on the command line, or of both; refuse if neither is given."""
     if policy is None and not any(roles.values()):
         fix = "add --policy FILE, or name columns: --quasi a,b --confidential c"
         raise PolicyError("no columns are named as quasi-identifiers", fix=fix)
-    return build_policy(policy, roles, keys, settings)
+    return options.build_policy(policy, roles, keys, settings)

@@ -31,6 +31,7 @@ from kinfold import __version__
 from kinfold.cli.process import exit_without_memory, explain_memory_error, mask_passwords
 from kinfold.disk.folders import Journal, record_to
 from kinfold.errors import Cancelled, KinfoldError, locate_bug, plural
+from kinfold.progress import SearchCurve, watch_search
 
 BAR_DELAY_SECONDS = 1.0  # a shorter run shows no bar
 STAGE_LABELS = {
@@ -179,21 +180,27 @@ def _print_error(error: KinfoldError, *, show_values: bool = False) -> None:
 
 
 class ProgressBar:
-    """A progress bar on standard error; it appears after a second, and also prints the library's log."""
+    """A progress bar on standard error; it appears after a second, and also prints the library's log.
+
+    While a search runs, the bar has its loss as a share of the first, and the gap that is proved so far.
+    """
 
     def __init__(self) -> None:
         self._started = time.monotonic()
         self._progress: Progress | None = None
         self._task, self._stage = TaskID(0), ""
         self._ended = False
+        self._watch = watch_search()
 
     def __enter__(self) -> ProgressBar:
         logging.getLogger("kinfold").addHandler(_LOG_PRINTER)
         logging.getLogger("kinfold").setLevel(logging.INFO)
+        self._curve = self._watch.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
         logging.getLogger("kinfold").removeHandler(_LOG_PRINTER)
+        self._watch.__exit__(None, None, None)
         self.end()
 
     def end(self) -> None:
@@ -214,8 +221,27 @@ class ProgressBar:
             self._task = self._progress.add_task("")
         if stage != self._stage:  # each stage has its own speed
             self._stage = stage
-            self._progress.reset(self._task, description=STAGE_LABELS.get(stage, stage))
-        self._progress.update(self._task, completed=done, total=total or None)
+            self._progress.reset(self._task)
+        search = describe_search(self._curve) if stage.startswith(("plan", "refine")) else ""
+        label = STAGE_LABELS.get(stage, stage) + search
+        self._progress.update(self._task, description=label, completed=done, total=total or None)
+
+
+def describe_search(curve: SearchCurve) -> str:
+    """Return the loss of a search and the gap to the least possible, as they are now.
+
+    >>> curve = SearchCurve()
+    >>> curve.set_cost(50.0)
+    >>> describe_search(curve)
+    ''
+    >>> curve.set_cost(40.0)
+    >>> curve.set_bound(38.0)
+    >>> describe_search(curve)
+    ', loss 80.0% of the first, gap 5.0%'
+    """
+    if len(curve.marks) < 2:
+        return ""
+    return f", loss {curve.share:.1%} of the first" + ("" if curve.gap is None else f", gap {curve.gap:.1%}")
 
 
 class _LogPrinter(logging.Handler):

@@ -24,7 +24,7 @@ from kinfold.policy.model import Policy
 from kinfold.progress import Progress, no_progress
 from kinfold.release.report.chart import Chart, draw, draw_png
 from kinfold.release.report.page import write_comparison_page
-from kinfold.release.report.risk_utility_map import MAP_WIDTH, Trial, chart_trials, find_pareto_front
+from kinfold.release.report.risk_utility_map import MAP_HEIGHTS, MAP_WIDTH, Trial, chart_trials, find_pareto_front
 from kinfold.release.report.wording import format_percent, format_share
 from kinfold.tables.display import Displayable
 
@@ -59,8 +59,8 @@ class Comparison(Displayable):
     loss: str
     weight: float  # of the risk, 0 to 1
 
-    def map(self, width: int = MAP_WIDTH) -> Chart:
-        """Return the R-U map with a plot of this width in pixels; names have their t if several are compared."""
+    def map(self, width: int = MAP_WIDTH, heights: Sequence[int] = MAP_HEIGHTS) -> Chart:
+        """Return the R-U map, with a plot of this size in pixels; names have their t if several are compared."""
         risk, loss = self.titles
         several = len({each.setting.t for each in self.ranked}) > 1
         trials = [
@@ -68,7 +68,7 @@ class Comparison(Displayable):
             for each in self.ranked
             for k, t in [(each.setting.k, each.setting.t)]
         ]
-        return chart_trials(trials, f"risk: {risk.lower()}", f"loss: {loss.lower()}", width)
+        return chart_trials(trials, f"risk: {risk.lower()}", f"loss: {loss.lower()}", width, heights)
 
     def display(self) -> tuple[str, dict[str, Any]]:
         """Return the kind of display and its values for a notebook."""

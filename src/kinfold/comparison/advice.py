@@ -6,6 +6,17 @@ several times: as requested, with other k and t, and with the most expensive qua
 A sample is thinner than its table and loses more. A third of the sample is recoded too: the loss of a column is taken
 to fall from the sample to the table by the same power of the number of records. Searches are short, and classes are not
 refined, so that the table can lose still less.
+
+The coarser form of a column that is tried, by its kind:
+
+number              multiples of a power of ten
+date                one date for each month, quarter, year or decade
+with a hierarchy    one value for each group of its first level that merges any; codes with a mask: the last character
+ordinal             neighbours merged in pairs
+nominal             the rarest categories merged
+
+But for numbers and masks, a value of the column stands for those that are merged, so that its order and its hierarchy
+stay as they are.
 """
 
 from __future__ import annotations
@@ -14,12 +25,12 @@ import math
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from math import log10
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kinfold.comparison.coarsening import coarsen
 from kinfold.errors import KinfoldError, PolicyError, Unreachable
 from kinfold.measures.formulas.numeric_loss import mean_loss
 from kinfold.measures.loss import measure_column_loss, restore_original_values
@@ -29,6 +40,8 @@ from kinfold.methods.generalization import estimate_generalization_seconds
 from kinfold.methods.people import reduce_to_people
 from kinfold.methods.plan import Task, choose_method, estimate_partition_seconds, find_unmet_needs, plan
 from kinfold.pipeline import MISSING_TEXTS, bind_table, open_engine, resolve_source
+from kinfold.policy.binding import BoundColumn
+from kinfold.policy.encoding import Attribute, CategoricalAttribute
 from kinfold.policy.events import link_tables
 from kinfold.policy.model import Policy
 from kinfold.policy.registry import Declaration
@@ -37,13 +50,107 @@ from kinfold.policy.toml_values import KeyPath, override_keys
 from kinfold.progress import Progress, no_progress
 from kinfold.tables.engine import Engine
 from kinfold.tables.queries import sample_positions
-from kinfold.tables.schema import Role
+from kinfold.tables.schema import Kind, Role
 
-SAMPLE_RECORDS = 3_000  # a trial takes about a second
-PART = 3  # of the sample, to see how the loss falls with more records
+INTERVALS = 10  # of a coarser column of numbers, about
+MAX_PERIODS = 12  # of a coarser column of dates
+MONTHS_OF = {"month": 1, "quarter": 3, "year": 12, "decade": 120}
+RARE_SHARE = 0.05  # of the records with a value: rarer categories are merged
+
+
+@dataclass(frozen=True)
+class Coarsening:
+    """A coarser form of a column: in words, and as keys of its section in the policy."""
+
+    words: str
+    keys: Mapping[str, Any]
+
+
+def coarsen(engine: Engine, frame: Any, attribute: Attribute) -> Coarsening | None:
+    """Return a coarser form of a column of a frame, or None if it has too few values."""
+    bound = attribute.bound
+    if bound.kind is Kind.CONTINUOUS:
+        return _round_numbers(engine, frame, bound)
+    if bound.kind is Kind.DATE:
+        return _merge_dates(engine, frame, bound)
+    assert isinstance(attribute, CategoricalAttribute)  # noqa: S101  of any other kind
+    return _merge_categories(attribute)
+
+
+def _round_numbers(engine: Engine, frame: Any, bound: BoundColumn) -> Coarsening | None:
+    """Round to a power of ten that cuts the range into a few intervals; to ten times what the policy rounds to."""
+    numbers = engine.collect(frame, {bound.name: bound.column}).column(0).to_numpy(zero_copy_only=False)
+    width = float(np.ptp(numbers[np.isfinite(numbers)])) if np.isfinite(numbers).any() else 0.0
+    if not width:
+        return None
+    step = 10.0 ** round(log10(width / INTERVALS))
+    if bound.column.decimals == 0:
+        step = max(step, 1.0)
+    if bound.request.round_to is not None:
+        step = max(step, 10 * bound.request.round_to)
+    return Coarsening(f"with round_to = {step:g}", {"round_to": step})
+
+
+def _merge_dates(engine: Engine, frame: Any, bound: BoundColumn) -> Coarsening | None:
+    """Merge the dates of each period, the shortest of which there are few."""
+    texts = engine.collect(frame, {bound.name: None}).column(0).to_pylist()
+    days = engine.collect(frame, {bound.name: bound.column}).column(0).to_numpy(zero_copy_only=False)
+    by_text = {text: day for text, day in zip(texts, days.tolist(), strict=True) if text and np.isfinite(day)}
+    months = np.floor([*by_text.values()]).astype("M8[D]").astype("M8[M]").astype(np.int64)
+    for period, width in MONTHS_OF.items():
+        groups = months // width
+        if len(np.unique(groups)) <= MAX_PERIODS or period == "decade":
+            return _merge(f"by {period}", np.array([*by_text], object), groups, bound)
+    return None
+
+
+def _merge_categories(attribute: CategoricalAttribute) -> Coarsening | None:
+    bound, texts = attribute.bound, attribute.texts[:-1]
+    hierarchy, leaves, spec = attribute.hierarchy, attribute.leaf_of_code, bound.request.hierarchy
+    if spec is not None and spec.mask is not None and all(texts):
+        shorter = {text: f"{text[:-1]}*" for text in texts}
+        return Coarsening("without its last character", {"map": _compose(bound, shorter)})
+    if hierarchy is not None and leaves is not None:
+        for level in range(1, hierarchy.height):
+            groups = hierarchy.paths[leaves[:-1], level]
+            if coarser := _merge("one level coarser", texts, groups, bound):
+                return coarser
+    if bound.kind is Kind.ORDINAL:
+        return _merge("with its neighbours merged in pairs", texts, np.arange(len(texts)) // 2, bound, least=2)
+    counts = np.bincount(attribute.codes, minlength=len(texts) + 1)[:-1]
+    number = int((counts < RARE_SHARE * counts.sum()).sum())
+    rare = np.argsort(counts, kind="stable")[: max(2, number if number < len(texts) else number // 2)]
+    groups = np.arange(len(texts))
+    groups[rare] = -1
+    return _merge(f"with its {len(rare)} rarest categories merged", texts, groups, bound, least=2)
+
+
+def _merge(
+    words: str, texts: NDArray[Any], groups: NDArray[np.int64], bound: BoundColumn, least: int = 1
+) -> Coarsening | None:
+    """Show the values of each group as the first of them; None if that merges nothing, or leaves too few values."""
+    firsts: dict[int, str] = {}
+    merged = {text: firsts.setdefault(group, text) for text, group in zip(texts, groups.tolist(), strict=True)}
+    if not least <= len(firsts) < len(merged):
+        return None
+    order, kept = bound.request.order, {*firsts.values()}
+    shorter = None if order is None else [text for text in order if text in kept]
+    return Coarsening(words, {"map": _compose(bound, merged), "order": shorter})
+
+
+def _compose(bound: BoundColumn, merged: Mapping[str, str]) -> dict[str, str]:
+    """Return a map that does what the map of the column does, and then shows values as others."""
+    first = bound.request.map or {}
+    return {**merged, **{old: merged.get(new, new) for old, new in first.items()}}
+
+
+TRIAL_RECORDS = 3_000  # a trial takes about a second
+SAMPLE_PART = 3  # of the sample, to see how the loss falls with more records
 MAX_LOST = 0.5  # of the information in a column; a larger loss is a warning
-READINGS = 2  # the source, and the release for the checks
-CHECKS = 1.5  # seconds of a run without reading and method, for each second of a trial: also checks, charts and writing
+SOURCE_READINGS = 2  # the source, and the release for the checks
+CHECKING_FACTOR = (
+    1.5  # seconds of a run without reading and method, for each second of a trial: also checks, charts and writing
+)
 COMPARED_K = (3, 5, 10)
 FIRST_T = 0.2  # tried if the policy has no t
 # On Spark: processor seconds and bytes for each record, measured on local[2] up to a million records (docs/spark.md).
@@ -124,7 +231,7 @@ def advise(source: Any, policy: Policy, progress: Progress = no_progress) -> Adv
             raise PolicyError(problems)
         estimate = estimate_generalization_seconds if method.family == "generalize" else estimate_partition_seconds
         seconds = estimate(method, task)
-        sample = _Sample(engine, original, table, SAMPLE_RECORDS)
+        sample = _Sample(engine, original, table, TRIAL_RECORDS)
         began = time.perf_counter()
         try:
             in_sample = sample.measure(policy)
@@ -140,7 +247,7 @@ def advise(source: Any, policy: Policy, progress: Progress = no_progress) -> Adv
     expected = {name: in_sample[name] * trend[name] for name in in_sample}
     lost = dict(sorted(expected.items(), key=lambda each: -each[1]))
     overall, others = _average(expected, next(iter(lost)))
-    total = seconds + READINGS * read_seconds + CHECKS * trial_seconds * records / sample.rows
+    total = seconds + SOURCE_READINGS * read_seconds + CHECKING_FACTOR * trial_seconds * records / sample.rows
     refined = method.family == "partition" and policy.method.refinement_limits == (None, None)
     cost = (round(seconds, 3), round(total, 3), refined, overall, others, lost, mean_loss([*in_sample.values()]))
     on_spark = policy.engine.name == "spark"
@@ -154,27 +261,27 @@ def estimate_clusters(family: str, records: int, driver_rows: int) -> Iterator[C
     >>> [round(cost.seconds) for cost in estimate_clusters("partition", 10**9, 300_000)][-1] < 10**9 / 10**4
     True
     """
-    each, record_bytes = PARTITION_COST if family == "partition" else GENERALIZATION_COST
+    record_seconds, record_bytes = PARTITION_COST if family == "partition" else GENERALIZATION_COST
     for executors in EXECUTORS:
         cores = executors * EXECUTOR_CORES
         tasks = min(cores, max(1, -(-records // RECORDS_PER_TASK)))
-        seconds = SPARK_START + records * each / tasks
-        held = min(EXECUTOR_CORES, tasks) * record_bytes * min(records, RECORDS_PER_TASK)
-        yield ClusterCost(executors, EXECUTOR_CORES, seconds, EXECUTOR_BYTES + held, min(records, driver_rows))
+        seconds = SPARK_START + records * record_seconds / tasks
+        task_bytes = min(EXECUTOR_CORES, tasks) * record_bytes * min(records, RECORDS_PER_TASK)
+        yield ClusterCost(executors, EXECUTOR_CORES, seconds, EXECUTOR_BYTES + task_bytes, min(records, driver_rows))
 
 
 def _find_trend(sample: _Sample, policy: Policy, lost: Mapping[str, float], records: int) -> dict[str, float]:
     """Return, by column, the expected loss of so many records relative to that of the sample."""
     if sample.rows >= records:
         return dict.fromkeys(lost, 1.0)
-    part = _Sample(sample.engine, sample.original, sample.table, SAMPLE_RECORDS // PART)
+    part = _Sample(sample.engine, sample.original, sample.table, TRIAL_RECORDS // SAMPLE_PART)
     try:
         before = part.measure(policy)
     except KinfoldError:
         return dict.fromkeys(lost, 1.0)
     growth = math.log(records / sample.rows) / math.log(sample.rows / part.rows)
     ratios = {name: lost[name] / before[name] if before[name] else 1.0 for name in lost}
-    return {name: min(1.0, max(ratio, 1 / PART)) ** growth for name, ratio in ratios.items()}
+    return {name: min(1.0, max(ratio, 1 / SAMPLE_PART)) ** growth for name, ratio in ratios.items()}
 
 
 def _draw_places(table: Table, size: int) -> NDArray[np.int64]:

@@ -47,7 +47,7 @@ from kinfold.tables.schema import Role
 
 MAX_XML_BYTES = 1 << 24  # of one document
 MAX_ARCHIVE_BYTES = 1 << 30  # of all parts together: more than ARX writes, less than exhausts a machine
-MAX_PARTS = 10_000  # in an archive
+MAX_ARCHIVE_PARTS = 10_000  # in an archive
 READABLE_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 ENCRYPTED_FLAG = 1  # a flag of the zip format
 LEVEL = r"(?P<level>[0-9.]+(?:E-?[0-9]+)?)"
@@ -102,6 +102,29 @@ def parse_criterion(text: str) -> Criterion | None:
             criterion = Criterion(letter, level, groups.get("column", ""), groups.get("how", ""), c, text, share)
             return criterion if _is_valid(criterion) else None
     return None
+
+
+NUMBER = r"([0-9.E-]+)"
+POPULATION = (  # of ARX's sentences about a population: the key that says the same
+    (r"\(([0-9]+)\)-map", 'table = "PEOPLE.csv", k = {}'),
+    (r"\(([0-9]+)\)-map estimated as .*", "size = PEOPLE, k = {}, alpha = RISK"),
+    (rf"\({NUMBER}, ?{NUMBER}\)-presence", 'table = "PEOPLE.csv", presence = [{}, {}]'),
+    (rf"\({NUMBER}\)-population-uniqueness \(([a-z]+)\)", 'size = PEOPLE, uniques = {}, estimator = "{}"'),
+)
+
+
+def explain_omission(text: str) -> str:
+    """Return a note on a sentence of ARX that no key is made of.
+
+    >>> explain_omission("(5)-map")
+    'left out, because a project keeps its population in serialized form only: (5)-map; add to [privacy]: \
+population = { table = "PEOPLE.csv", k = 5 }'
+    """
+    for pattern, key in POPULATION:
+        if match := re.fullmatch(pattern, text):
+            what = f"left out, because a project keeps its population in serialized form only: {text}"
+            return f"{what}; add to [privacy]: population = {{ {key.format(*match.groups())} }}"
+    return f"left out, because kinfold has no such model: {text}"
 
 
 def _is_valid(criterion: Criterion) -> bool:
@@ -268,9 +291,9 @@ class Archive:
         except OSError as error:
             raise DataError(f"'{path}': {error.strerror}", fix="check the path and its permissions") from None
         self._parts = {part.filename: part for part in self._zip.infolist()}
-        if len(self._parts) < len(self._zip.infolist()) or len(self._parts) > MAX_PARTS:
+        if len(self._parts) < len(self._zip.infolist()) or len(self._parts) > MAX_ARCHIVE_PARTS:
             self._zip.close()
-            what = f"{self.name} has two parts with the same name, or more than {MAX_PARTS:,} parts"
+            what = f"{self.name} has two parts with the same name, or more than {MAX_ARCHIVE_PARTS:,} parts"
             raise DataError(what, fix="save the project again")
 
     def __enter__(self) -> Self:

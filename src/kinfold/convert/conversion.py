@@ -23,7 +23,7 @@ from typing import Any
 
 import tomlkit
 
-from kinfold.convert.arx import ArxAttribute, ArxProject, convert_criteria
+from kinfold.convert.arx import ArxAttribute, ArxProject, convert_criteria, explain_omission
 from kinfold.disk import folders
 from kinfold.errors import PolicyError, report_failed_write
 from kinfold.hierarchies import Hierarchy, write_arx
@@ -247,7 +247,7 @@ def convert_project(project: ArxProject) -> Conversion:
     for attribute in project.attributes:
         columns.add(attribute, promises.get(attribute.name, {}))
     method, notes = _convert_method(project, columns)
-    omitted = [f"left out, because kinfold has no such model: {text}" for text in project.others]
+    omitted = [explain_omission(text) for text in project.others]
     notes = [*project.notes, *privacy_notes, *omitted, *notes, *columns.notes, *_list_problems(project)]
     name = f" '{to_single_line(project.name)}'" if project.name else ""
     head = f"From the project{name} of ARX {to_single_line(project.version)}. Check every role."

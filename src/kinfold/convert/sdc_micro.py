@@ -9,13 +9,17 @@ A script names them in a call, directly or through variables that are assigned b
 
     createSdcObj(dat, keyVars = c("urbrur", "roof"), numVars = "income", weightVar = "w", hhId = "hh")
 
-k is that of `kAnon`, `localSuppression` and `microaggregation` (`aggr`). Treatments become keys of columns:
+k is the largest of `kAnon`, `localSuppression` and `microaggregation` (`aggr`). Treatments become keys of columns:
 
     pram(sdc, variables, pd)             perturb = { pram = pd } of a column that is not a key variable
     addNoise(sdc, variables, noise)      perturb = { noise = noise / 100 }; correlated: a share of the covariances
     rankSwap(sdc, variables, P)          perturb = { rank_swap = P }
+    recordSwap(hierarchy, similar, swaprate, risk_variables, k_anonymity)    perturb = { record_swap = swaprate }
     topBotCoding(column, value, kind)    top or bottom
-    localSuppression(importance)         weight: the most important variable is blanked last
+    kAnon, localSuppression(importance)  weight: the most important variable is blanked last
+    kAnon, localSuppression(combs)       privacy.combinations, if no other call is about all key variables
+    groupAndRename(var, before, after)   map
+    removeDirectID(var)                  role = "identifier"
     localSupp(sdc, threshold)            privacy.individual_risk, with a weight variable
 
 Arguments are read if they are numbers, texts or vectors of them, written in the call. Everything else becomes a note.
@@ -61,7 +65,6 @@ BLOCK_TAG = re.compile(r"</?(?:li|p|br|div|pre|tr|ul|h[1-4])\b[^>]*>", re.IGNORE
 TAG = re.compile(r"<[a-z/!][^>]*>", re.IGNORECASE)
 NAME = r"[A-Za-z.][\w.]*"
 ASSIGNMENT = re.compile(rf"({NAME})\s*(?:<-|=)\s*(c\([^()]*\)|\"[^\"\n]*\"|'[^'\n]*')")
-K_CALL = re.compile(r"\b(?:kAnon|localSuppression|microaggregation)\s*\([^()]*?\b(?:k|aggr)\s*=\s*(\d{1,9})")
 
 
 def is_sdc_micro(text: str) -> bool:
@@ -81,9 +84,11 @@ def read_sdc_micro(text: str, where: str) -> TableDescription:
     for argument, keys in ARGUMENT_KEYS.items():
         for name in chosen.get(argument, ()):
             columns.setdefault(name, {key: str(value) if key != "l" else value for key, value in keys.items()})
-    sizes = [int(size) for size in K_CALL.findall(plain)]
     notes = list(_list_notes(chosen))
     code = re.sub(r"#[^\n]*", "", plain)
+    sizes: list[int] = []
+    privacy: dict[str, Any] = {}
+    notes += _convert_sizes(code, sizes, privacy)
     notes += convert_calls(code, columns, chosen)
     notes += [
         f"'{name}': a PRAM variable that the script does not pass to pram; it is released as it is"
@@ -98,7 +103,7 @@ def read_sdc_micro(text: str, where: str) -> TableDescription:
         sizes = [MIN_K]
         notes.insert(0, f"there is no k of kAnon, localSuppression or microaggregation: k = {MIN_K} is set")
     method = "auto" if chosen.get("numVars") else "local-suppression"  # which suppresses cells, as sdcMicro does
-    privacy: dict[str, Any] = {"k": max(sizes)}
+    privacy = {"k": max(sizes), **privacy}
     notes += _convert_thresholds(code, privacy, weighted=bool(chosen.get("weightVar")))
     sections: dict[str, dict[str, Any]] = {"privacy": privacy, "method": {"name": method}}
     return TableDescription("sdcMicro", columns, sections, comments, tuple(notes))
@@ -166,9 +171,13 @@ Columns: TypeAlias = dict[str, dict[str, Any]]
 Arguments: TypeAlias = Mapping[str, str]
 Notes: TypeAlias = Iterator[str]
 
-NO_COUNTERPART = ("shuffle", "recordSwap", "mafast", "mergeHouseholdData", "createNewID")
+NO_COUNTERPART = ("shuffle", "mafast", "mergeHouseholdData", "createNewID", "dataGen", "mvTopCoding")
+LEFT_OUT = {
+    "globalRecode": "give the column a hierarchy, such as { intervals = [10, 20] }, or a map",
+    "LocalRecProg": "choose a method that generalizes, such as mingen-cell",
+}
 NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
-DEFAULTS = {"pd": 0.8, "noise": 150.0, "P": 5.0}  # of sdcMicro
+DEFAULTS = {"pd": 0.8, "noise": 150.0, "P": 5.0, "swaprate": 0.05, "k_anonymity": 3.0}  # of sdcMicro
 ARGUMENT = re.compile(r"\b([A-Za-z_]+)\s*=\s*(c\([^()]*\)|\"[^\"\n]*\"|'[^'\n]*'|[^,()]+)")
 
 
@@ -179,6 +188,7 @@ def convert_calls(code: str, columns: Columns, chosen: Mapping[str, Sequence[str
         for call in find_calls(code, function):
             notes += convert(dict(ARGUMENT.findall(call)), columns, chosen)
     notes += [f"{name} has no counterpart in a policy" for name in NO_COUNTERPART if any(find_calls(code, name))]
+    notes += [f"{name} is left out: {fix}" for name, fix in LEFT_OUT.items() if any(find_calls(code, name))]
     return list(dict.fromkeys(notes))
 
 
@@ -247,6 +257,21 @@ def _convert_swaps(arguments: Arguments, columns: Columns, chosen: Mapping[str, 
         yield f"'{name}': rankSwap replaces 5 % at each end by their mean, unless set otherwise; kinfold does not"
 
 
+def _convert_exchanges(arguments: Arguments, columns: Columns, _chosen: Mapping[str, Sequence[str]]) -> Notes:
+    rate, least = _read_number(arguments, "swaprate"), int(_read_number(arguments, "k_anonymity"))
+    names = _read_argument(arguments, "hierarchy", ())
+    if not names or not 0 <= rate <= 1:
+        yield "recordSwap is left out: its hierarchy and rate are not written in the call"
+        return
+    similar, rare = (_read_argument(arguments, key, ()) for key in ("similar", "risk_variables"))
+    how = {"record_swap": rate, "similar": similar} | (
+        {"rare": rare, "rare_below": least} if rare and least > 0 else {}
+    )
+    for name in names:
+        columns.setdefault(name, {"role": str(Role.OTHER)})["perturb"] = how
+    yield "recordSwap exchanges the regions of the households of privacy.household: set it"
+
+
 def _convert_limits(arguments: Arguments, columns: Columns, chosen: Mapping[str, Sequence[str]]) -> Notes:
     number = NUMBER.fullmatch(arguments.get("value", "").strip())
     kind = "".join(_read_argument(arguments, "kind", ["top"]))
@@ -260,14 +285,35 @@ def _convert_limits(arguments: Arguments, columns: Columns, chosen: Mapping[str,
 
 
 def _convert_importance(arguments: Arguments, columns: Columns, chosen: Mapping[str, Sequence[str]]) -> Notes:
-    ranks = [int(each) for each in re.findall(r"[0-9]+", arguments.get("importance", "").partition("(")[2])]
+    ranks = _list_counts(arguments.get("importance", "").partition("(")[2])
     names = list(chosen.get("keyVars", ()))
     if ranks and len(ranks) == len(names) and min(ranks) > 0:
         for name, rank in zip(names, ranks, strict=True):
             columns[name]["weight"] = float(max(ranks) - rank + 1)
-        yield "the importance of localSuppression became weights: the most important variable has the largest"
+        yield "the importance became weights: the most important variable has the largest"
     elif "importance" in arguments:
-        yield "the importance of localSuppression is left out: give the columns a weight"
+        yield "the importance is left out: give the columns a weight"
+
+
+def _convert_sizes(code: str, sizes: list[int], privacy: dict[str, Any]) -> Notes:
+    """Add the k of each call that has one, and the size of combinations if no call is about all key variables."""
+    calls = [
+        dict(ARGUMENT.findall(call))
+        for name in ("kAnon", "localSuppression", "microaggregation")
+        for call in find_calls(code, name)
+    ]
+    several = [_list_counts(call.get("combs", "")) for call in calls]
+    for call in calls:
+        sizes += _list_counts(call.get("k") or call.get("aggr", ""))
+    if several and all(several):
+        privacy["combinations"] = {"size": max(map(max, several))}
+        yield "combs became privacy.combinations, for the largest of its sizes and the largest k"
+    elif any(several):
+        yield "combs is left out: another call asks for k of all key variables together"
+
+
+def _list_counts(code: str) -> list[int]:
+    return [int(each) for each in re.findall(r"\d+", code)]
 
 
 def _convert_thresholds(code: str, privacy: dict[str, Any], *, weighted: bool) -> Notes:
@@ -283,10 +329,29 @@ def _convert_thresholds(code: str, privacy: dict[str, Any], *, weighted: bool) -
             yield "localSupp empties one variable; privacy.individual_risk holds for every record, whatever it takes"
 
 
+def _convert_groups(arguments: Arguments, columns: Columns, _chosen: Mapping[str, Sequence[str]]) -> Notes:
+    before, after = (_read_argument(arguments, key, ()) for key in ("before", "after"))
+    for name in _read_argument(arguments, "var", ()):
+        if before and len(after) == 1:
+            keys = columns.setdefault(name, {"role": str(Role.OTHER)})
+            keys["map"] = keys.get("map", {}) | dict.fromkeys(before, after[0])
+        else:
+            yield f"'{name}': groupAndRename is left out, because its values are not texts in the call"
+
+
+def _convert_identifiers(arguments: Arguments, columns: Columns, _chosen: Mapping[str, Sequence[str]]) -> Notes:
+    columns |= {name: {"role": str(Role.IDENTIFIER)} for name in _read_argument(arguments, "var", ())}
+    return iter(())
+
+
 CONVERTERS: Mapping[str, Callable[[Arguments, Columns, Mapping[str, Sequence[str]]], Notes]] = {
     "pram": _convert_pram,
     "addNoise": _convert_noise,
     "rankSwap": _convert_swaps,
+    "recordSwap": _convert_exchanges,
     "topBotCoding": _convert_limits,
     "localSuppression": _convert_importance,
+    "kAnon": _convert_importance,
+    "groupAndRename": _convert_groups,
+    "removeDirectID": _convert_identifiers,
 }

@@ -330,6 +330,15 @@ class Journal:
         return self.kept or "nothing was changed"
 
 
+PR_SET_PDEATHSIG = 1  # of prctl: the signal that this process gets when its parent ends
+
+
+def end_with_parent() -> None:
+    """Ask Linux to kill this process when its parent ends."""
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 DEFERRED_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 

@@ -13,13 +13,6 @@ from kinfold.hierarchies.hierarchy import (
 )
 
 __all__ = [
-    "TOP",
-    "Hierarchy",
-    "build_from_dates",
-    "build_from_intervals",
-    "build_from_mask",
-    "build_from_rows",
-    "build_from_tree",
-    "read_arx",
-    "write_arx",
-]
+    "TOP", "Hierarchy", "build_from_dates", "build_from_intervals", "build_from_mask", "build_from_rows",
+    "build_from_tree", "read_arx", "write_arx",
+]  # fmt: skip

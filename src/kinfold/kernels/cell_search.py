@@ -2,10 +2,12 @@
 
     a step  draws a record; its class and a few of the classes nearest to it are taken apart
             equal records become a part; then, while a part misses a promise, it is merged with another: the pair that
-            costs least, times a random factor, and half if the union keeps the promises
+            costs least, times a random factor, and less if the union keeps the promises
             records that would lose less in another part that covers them move there, if both still keep the promises
             the parts replace the old classes if fewer records miss a promise, or as many and they cost no more than a
             random threshold around the temperature of the step
+            before it single records are tried: one moves to the class of a near record; if its own class cannot spare
+            it, it changes places with a member. Such moves take a fiftieth of the time, but lead nowhere alone
 
 The make-up of a class is one number, the sum of its records' weights, and `holds` says for each number whether such a
 class keeps the promises. For k-anonymity alone every weight is 1 and the number is the size. A record here may stand
@@ -31,8 +33,9 @@ COST_ROUNDING = 1e-12  # a smaller difference of losses is rounding
 MISS_PENALTY = 1e3  # for each record of a class that misses a promise: more than any statement can lose
 MIN_CLASSES, EXTRA_CLASSES = 2, 3  # classes taken apart in one step: MIN_CLASSES, and fewer than EXTRA_CLASSES more
 SKIP_PROBABILITY = 0.4  # of a near class, so that a record does not get the same ones each time
-MIN_NOISE, NOISE_SPREAD = 0.7, 0.6  # the random factor of a merge lies between the first and the sum of both
-KEPT_FACTOR = 0.5  # price of a merge whose class keeps the promises
+MIN_NOISE, NOISE_SPREAD = 0.5, 1.0  # the random factor of a merge lies between the first and the sum of both
+KEPT_FACTOR = 0.8  # price of a merge whose class keeps the promises
+MOVES_PER_STEP = 10  # of single records
 SETTLE_ROUNDS = 3  # rounds of moves to better parts; most happen in the first
 
 FREE_COUNTS = np.dtype([("classes", np.int64)], align=True)
@@ -330,11 +333,95 @@ def _replace_classes(c: CellClasses, p: Parts) -> None:
         c.head[p.into[x]] = record
 
 
+@lean
+def _include(c: CellClasses, f: Forest, says: Nodes, others: int, i: int) -> None:
+    """Make the statement of some other records cover one more."""
+    if others > 0:
+        cover(f, says, c.records[i])
+    else:
+        for a in range(says.size):
+            says[a] = c.records[i, a]
+
+
+@lean
+def _state_without(c: CellClasses, f: Forest, g: int, left_out: int, says: Nodes) -> int:
+    """Write the statement of a class without a record (-1: of all) to `says`, and return its make-up."""
+    make_up, others, i = 0, 0, c.head[g]
+    while i >= 0:
+        if i != left_out:
+            _include(c, f, says, others, i)
+            make_up += c.weight[i]
+            others += 1
+        i = c.after[i]
+    return make_up
+
+
+@lean
+def _transfer(c: CellClasses, i: int, to: int) -> None:
+    """Move a record to another class."""
+    g = c.label[i]
+    if c.head[g] == i:
+        c.head[g] = c.after[i]
+    else:
+        before = c.head[g]
+        while c.after[before] != i:
+            before = c.after[before]
+        c.after[before] = c.after[i]
+    c.label[i], c.after[i], c.head[to] = to, c.head[to], i
+    c.size[g] -= 1
+    c.size[to] += 1
+    c.mass[g] -= c.stands[i]
+    c.mass[to] += c.stands[i]
+
+
+@lean
+def _draw_member(c: CellClasses, g: int) -> int:
+    i = c.head[g]
+    for _ in range(below(c.stream, c.size[g])):
+        i = c.after[i]
+    return int(i)
+
+
+@lean
+def _move(c: CellClasses, f: Forest, p: Parts, temperature: float) -> float:
+    """Move a random record to the class of a near one, or exchange it; return the change of cost."""
+    i = below(c.stream, c.label.size)
+    near = c.near[i, below(c.stream, c.near.shape[1])]
+    one = c.label[i]
+    other = c.label[near] if near >= 0 else one
+    if one == other or max(c.size[one], c.size[other] + 1) > p.pool.size:
+        return 0.0
+    make_up = _state_without(c, f, one, i, p.says[0])
+    back = -1 if c.size[one] > 1 and c.holds[make_up] else _draw_member(c, other)
+    other_up, given = _state_without(c, f, other, back, p.says[1]), c.weight[back] if back >= 0 else 0
+    kept = c.holds[make_up + c.weight[i]] and c.holds[other_up + given]  # so far; else the cost has a penalty
+    if not (kept and c.holds[make_up + given] and c.holds[other_up + c.weight[i]]):
+        return 0.0
+    moved = c.stands[i]
+    if back >= 0:
+        moved -= c.stands[back]
+        _include(c, f, p.says[0], c.size[one] - 1, back)
+    _include(c, f, p.says[1], c.size[other] - 1 if back >= 0 else c.size[other], i)
+    change = (c.mass[one] - moved) * statement_loss(f, p.says[0]) - c.mass[one] * statement_loss(f, c.statements[one])
+    change += (c.mass[other] + moved) * statement_loss(f, p.says[1])
+    change -= c.mass[other] * statement_loss(f, c.statements[other])
+    if change > -temperature * math.log(draw(c.stream)):
+        return 0.0
+    _transfer(c, i, other)
+    if back >= 0:
+        _transfer(c, back, one)
+    for a in range(c.statements.shape[1]):
+        c.statements[one, a], c.statements[other, a] = p.says[0, a], p.says[1, a]
+    return float(change)
+
+
 @entry(_CLASSES, statements.example_forest(), _PARTS, np.zeros(1))
 def rebuild(c: CellClasses, f: Forest, p: Parts, temperatures: Floats) -> float:
     """Take a step at each temperature and return the change of cost; at a high one a step may cost more, at random."""
     change = 0.0
     for t in range(temperatures.size):
+        for _ in range(MOVES_PER_STEP):
+            change += _move(c, f, p, temperatures[t])
         _gather(c, p, below(c.stream, c.label.size))
         if p.pooled[0].classes == 0:
             continue

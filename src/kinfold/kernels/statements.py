@@ -6,11 +6,10 @@ that releases the node. A statement is a node for each attribute; the cost of a 
 statement. Merging classes of sizes s and m costs (s + m)·joint loss - s·loss - m·loss.
 
     build   split the classes at the attribute whose statements lose most together, at the middle of their codes, until
-            at most LEAF_STATEMENTS are left; each box holds the range of leaves of each attribute and the least cost
+            at most LEAF_STATEMENTS are left; each box holds the range of leaves of each attribute, the least and the
+            most that a statement loses, and the smallest class
     search  depth first, the cheaper box first; a box is skipped if widening the statement until it touches the box
-            costs more than the worst merge so far
-
-The tree may be older than the statements: then it still finds near classes, with the costs of the current statements.
+            costs more than the worst merge so far: for its own records, and for those of a class of the box
 
 Cost: O(g log g) to build; a search visits a small part of the boxes.   Ties: the first candidate.
 """
@@ -81,6 +80,7 @@ def widen(f: Forest, one: Nodes, other: Nodes) -> None:
 
 
 LEAF_STATEMENTS = 8  # in a leaf; not tuned
+BOUND_ROUNDING = 1e-12  # a share above that of rounding
 STACK_SIZE = 1024  # more than halvings of the codes of 30 attributes
 
 
@@ -94,25 +94,30 @@ class StatementTree(NamedTuple):
     low: Nodes  # (boxes, q) first and last leaf of each attribute
     high: Nodes
     least: Floats  # (boxes) what a statement of the box loses at least
+    most: Floats  # (boxes) and at most
+    smallest: Ints  # (boxes) the smallest class
     statements: Nodes  # (g, q) the statement of each class
     sizes: Ints  # (g)
 
 
 def example_tree() -> StatementTree:
     """Return the smallest tree, to compile for."""
-    rows, ranges = np.zeros(1, np.int32), np.zeros((1, 1), np.int32)
-    return StatementTree(rows, rows, rows, rows, ranges, ranges, np.zeros(1), ranges, np.zeros(1, np.int64))
+    rows, ranges, sizes = np.zeros(1, np.int32), np.zeros((1, 1), np.int32), np.zeros(1, np.int64)
+    lost = np.zeros(1)
+    return StatementTree(rows, rows, rows, rows, ranges, ranges, lost, lost, sizes, ranges, sizes)
 
 
 @lean
 def _fit_box(t: StatementTree, f: Forest, box: int) -> None:
-    t.least[box] = np.inf
+    t.least[box], t.most[box], t.smallest[box] = np.inf, 0.0, 9223372036854775807
     for a in range(t.statements.shape[1]):
         t.low[box, a] = 2147483647
         t.high[box, a] = -1
     for place in range(t.start[box], t.end[box]):
         g = t.order[place]
-        t.least[box] = min(t.least[box], statement_loss(f, t.statements[g]))
+        lost = statement_loss(f, t.statements[g])
+        t.least[box], t.most[box] = min(t.least[box], lost), max(t.most[box], lost)
+        t.smallest[box] = min(t.smallest[box], t.sizes[g])
         for a in range(t.statements.shape[1]):
             t.low[box, a] = min(t.low[box, a], f.low[t.statements[g, a]])
             t.high[box, a] = max(t.high[box, a], f.high[t.statements[g, a]])
@@ -174,14 +179,17 @@ def build(t: StatementTree, f: Forest, count: int) -> int:
 
 
 @lean
-def _touching_loss(t: StatementTree, f: Forest, statement: Nodes, box: int) -> float:
-    lost = 0.0
+def _bound(t: StatementTree, f: Forest, g: int, cost: float, box: int) -> float:
+    """Return what merging class g, which loses `cost`, with a class of the box costs at least, but for rounding."""
+    lost, statement = 0.0, t.statements[g]
     for a in range(statement.size):
         node = statement[a]
         while f.high[node] < t.low[box, a] or f.low[node] > t.high[box, a]:
             node = f.parent[node]
         lost += f.lost[node]
-    return float(max(lost, t.least[box]))
+    lost = max(lost, t.least[box])
+    bound = t.sizes[g] * (lost - cost) + t.smallest[box] * max(0.0, lost - t.most[box])
+    return float(bound - BOUND_ROUNDING * abs(bound))
 
 
 @inner
@@ -203,8 +211,7 @@ def find_nearest(t: StatementTree, f: Forest, g: int, partners: Nodes, costs: Fl
             continue
         child = t.child[box]
         if child >= 0:
-            one = size * (_touching_loss(t, f, statement, child) - cost)
-            other = size * (_touching_loss(t, f, statement, child + 1) - cost)
+            one, other = _bound(t, f, g, cost, child), _bound(t, f, g, cost, child + 1)
             first = child if one > other else child + 1  # the cheaper box goes on top
             stack[deep], bounds[deep] = first, max(one, other)
             stack[deep + 1], bounds[deep + 1] = child + child + 1 - first, min(one, other)

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from kinfold.hierarchies import TOP, Hierarchy
 from kinfold.measures.formulas.arrays import Flags, Floats, Ints
-from kinfold.measures.formulas.categorical_loss import MAX_DENSE_CELLS
+from kinfold.measures.formulas.categorical_loss import MAX_DENSE_COUNTS
 from kinfold.measures.pairing import LEFT_OUT, PairedColumn
 from kinfold.policy.encoding import CategoricalAttribute, NumericAttribute, format_value, get_leaves
 from kinfold.tables.points import Scale
@@ -48,7 +48,7 @@ def count_transitions(value: NDArray[Any], column: PairedColumn, records: Ints |
     pairs = value.astype(np.int64) * width
     pairs += place - LEFT_OUT
     size = (int(value.max(initial=0)) + 1) * width
-    if size <= MAX_DENSE_CELLS:
+    if size <= MAX_DENSE_COUNTS:
         counts = np.bincount(pairs, records, size)
         distinct = np.flatnonzero(counts)
         counts = counts[distinct]
@@ -84,13 +84,13 @@ def compute_coverage(column: PairedColumn, weight: Ints | None = None) -> Covera
 
     `weight` is the number of records of each row, 1 by default.
     """
-    spans, own = find_spans(column), find_places(column)
+    spans, places = find_spans(column), find_places(column)
     if column.place is None:  # still numbers: some values or records may be missing
         assert column.numbers is not None  # noqa: S101  a column has numbers or labels
-        released = column.kept & ~(np.isnan(column.numbers) & (own < spans.values))
+        released = column.kept & ~(np.isnan(column.numbers) & (places < spans.values))
         level, covered, records = np.where(released, 0, spans.height), np.where(released, 1, spans.values), weight
     else:
-        pairs = count_transitions(own, column, weight)
+        pairs = count_transitions(places, column, weight)
         blank = (pairs.label == -1) & (pairs.value < spans.values)  # null in place of a value
         at = np.where(blank, LEFT_OUT, pairs.label)
         level = np.append(spans.level, [spans.height, 0])[at]  # after the labels: left out, null

@@ -100,13 +100,13 @@ def _category_loss(column: PairedColumn, attribute: CategoricalAttribute, record
 
 def _numeric_label_loss(column: PairedColumn, attribute: NumericAttribute, records: Ints) -> ColumnLoss:
     """Return the loss of numbers that are released as labels, some of which may still be numbers."""
-    own, spans, null = find_places(column), find_spans(column), attribute.null
-    pairs = count_transitions(own, column, records)
-    present = np.concatenate([[0], np.cumsum(np.bincount(own[~null], minlength=spans.values) > 0)])
+    places, spans, null = find_places(column), find_spans(column), attribute.null
+    pairs = count_transitions(places, column, records)
+    present = np.concatenate([[0], np.cumsum(np.bincount(places[~null], minlength=spans.values) > 0)])
     covered = present[spans.stop] - present[spans.start], int(present[-1])
     lost = _label_loss(column, spans, pairs, pairs.value, covered)
     number = np.full(spans.values + 1, np.nan)
-    number[own[~null]] = attribute.numbers[~null]
+    number[places[~null]] = attribute.numbers[~null]
     x, y = number[pairs.value], _label_numbers(column, spans, number)[pairs.label]
     both = ~np.isnan(x) & ~np.isnan(y)
     known = WeightedColumn(attribute.numbers[~null], records[~null].astype(np.float64))

@@ -37,17 +37,10 @@ Value = TypeVar("Value")
 RECORDED_NOTE = "measured when the release was made, before its rows were reordered: from the audit next to it"
 CLASS_MEASURES = frozenset(  # exact for a sample too: they are counted on the classes of the whole release
     {
-        "prosecutor_max",
-        "prosecutor_mean",
-        "journalist_max",
-        "marketer",
-        "inference",
-        "uniques",
-        "discernibility",
-        "average_class_size",
-        "removed_columns",
+        "prosecutor_max", "prosecutor_mean", "journalist_max", "marketer", "inference", "uniques", "discernibility",
+        "average_class_size", "removed_columns",
     }
-)
+)  # fmt: skip
 OUT_OF_RANGE = "the numbers are too small or too large for it"
 
 

@@ -9,6 +9,19 @@ Optional measures, and those of `measures = "all"`, have their own keys.
     shift          the categories and quantiles that moved by more than a fifth: `loss.shift`
 
 Statistics do not need paired rows. Dates are written as dates; their variance is in days².
+
+A shift is judged from counts of both tables:
+
+    category   its share p of the original records, p' of the released ones: |p' - p| > p / 5
+    quantile   its value q in the original, q' in the release: |q' - q| > s / 5, with the standard deviation s of the
+               original column
+
+A category with p' = 0 vanished. The largest move comes first: of categories |p' - p|, then |p' - p| / p; of quantiles
+|q' - q| / s. Ties go to the first in the order given. Cost: O(m log m) for m categories.
+
+Values are compared as they are: a missing value and * are categories like others. Columns released as ranges or as
+labels of a hierarchy have other categories than the original; they are left out, with a note. The categories of a shift
+are values of the original: they are internal.
 """
 
 from __future__ import annotations
@@ -17,12 +30,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from kinfold.errors import plural
-from kinfold.measures.formulas.arrays import Floats, NotApplicable
+from kinfold.hierarchies import TOP
+from kinfold.measures.formulas.arrays import Floats, Ints, NotApplicable
 from kinfold.measures.formulas.utility import SUMMARY_QUANTILES, ColumnSummary, correlate, summarize
 from kinfold.measures.loss import add_exact_errors, measure_loss
 from kinfold.measures.measure_table import MeasureTable, collect_notes, compute_once, evaluate, note_sample
@@ -46,11 +61,10 @@ from kinfold.measures.release_warnings import (
     check_linked_rows,
     check_plausibility,
     check_singling_out,
+    measure_structure,
 )
 from kinfold.measures.risk import ClassView, find_confidential, measure_original_risk, measure_risk
-from kinfold.measures.shift import ColumnShift, compare_categories, compare_quantiles
 from kinfold.measures.singling_out import list_worst_records, score_records, summarize_scores
-from kinfold.measures.structure import measure_structure
 from kinfold.models.verdict import Verdict
 from kinfold.policy.binding import BoundColumn, BoundPolicy
 from kinfold.policy.encoding import Attribute, format_value
@@ -59,6 +73,104 @@ from kinfold.tables.schema import Kind, Role
 from kinfold.tables.text_values import warn_of_formulas, warn_of_look_alikes
 
 MAX_CORRELATED = 50  # columns: pairs grow with the square, and a larger table is not read
+MAX_MOVES_LISTED = 10  # of a column; the counts are complete
+
+Texts: TypeAlias = Counter[str | None]
+
+
+@dataclass(frozen=True)
+class ColumnShift:
+    """What moved in a column: the number of categories that vanished or moved, and the largest move.
+
+    `most` is a difference of shares, or of quantiles in standard deviations. `moves` are the largest ones, as
+    `{"value", "before", "after"}` or `{"quantile", "before", "after"}`.
+    """
+
+    vanished: int
+    moved: int
+    most: float
+    moves: tuple[dict[str, Any], ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {"vanished": self.vanished, "moved": self.moved, "most": self.most, "moves": list(self.moves)}
+
+
+def compare_categories(before: Texts, after: Texts, renamed: set[str]) -> ColumnShift | None:
+    """Return the shift of a column of categories; None if the release has labels that are not among its values.
+
+    `renamed` are the new names that the policy gives to values.
+    """
+    if not {value for value in after if value is not None} <= {*before, *renamed, TOP} or not after.total():
+        return None
+    values = sorted({*before, *after}, key=lambda value: (value is None, value))
+    counts = [np.array([side[value] for value in values], np.int64) for side in (before, after)]
+    places = find_moved_shares(*counts)
+    p, q = (compute_shares(side) for side in counts)
+    moves = [{"value": values[i], "before": float(p[i]), "after": float(q[i])} for i in places[:MAX_MOVES_LISTED]]
+    vanished = int(((counts[0] > 0) & (counts[1] == 0)).sum())
+    most = float(np.abs(q - p)[places].max(initial=0.0))
+    return ColumnShift(vanished, len(places) - vanished, most, tuple(moves))
+
+
+def compare_quantiles(
+    before: ColumnSummary, after: ColumnSummary, format_number: Callable[[float], float | str]
+) -> ColumnShift:
+    """Return the shift of the quantiles of a column of numbers or dates."""
+    deviation = before.variance**0.5
+    places = find_moved_quantiles(before.quantiles, after.quantiles, deviation)
+    moves = tuple(
+        {
+            "quantile": SUMMARY_QUANTILES[i],
+            "before": format_number(before.quantiles[i]),
+            "after": format_number(after.quantiles[i]),
+        }
+        for i in places
+    )
+    largest = max((abs(after.quantiles[i] - before.quantiles[i]) for i in places), default=0.0)
+    return ColumnShift(0, len(places), largest / deviation if deviation else float(largest > 0), moves)
+
+
+LEAST_MOVE = 0.2  # a fifth
+SLACK = 1 + 1e-9  # moves that differ from a fifth only by rounding do not count
+
+
+def compute_shares(counts: ArrayLike) -> Floats:
+    """Return the share of each category.
+
+    >>> compute_shares([3, 1]).tolist()
+    [0.75, 0.25]
+    """
+    records = np.asarray(counts, np.float64)
+    if not records.sum():
+        raise NotApplicable("one of the tables has no records")
+    return np.asarray(records / records.sum(), np.float64)
+
+
+def find_moved_shares(before: ArrayLike, after: ArrayLike) -> Ints:
+    """Return the places of the categories whose share moved by more than a fifth, the largest move first.
+
+    >>> find_moved_shares([72, 5, 23], [96, 0, 4]).tolist()
+    [0, 2, 1]
+    """
+    p, q = compute_shares(before), compute_shares(after)
+    moved = np.abs(q - p)
+    relative = np.divide(moved, p, out=np.full(len(p), np.inf), where=p > 0)
+    order = np.lexsort((-np.round(relative, 12), -np.round(moved, 12)))  # stable; rounded, so that ties are ties
+    return np.asarray(order[(moved > LEAST_MOVE * SLACK * p)[order]], np.int64)
+
+
+def find_moved_quantiles(before: ArrayLike, after: ArrayLike, deviation: float) -> Ints:
+    """Return the places of the quantiles that moved by more than a fifth of the standard deviation, largest first.
+
+    >>> find_moved_quantiles([1.0, 5.0, 9.0], [4.0, 5.5, 7.0], deviation=4.0).tolist()
+    [0, 2]
+    """
+    moved = np.abs(np.asarray(after, np.float64) - np.asarray(before, np.float64))
+    order = np.argsort(-moved, kind="stable")
+    return np.asarray(order[(moved > LEAST_MOVE * SLACK * deviation)[order]], np.int64)
+
+
 MAX_VALUES_LISTED = 50  # of a column of categories, in the audit and in the dictionary: more would fill them
 
 
@@ -226,7 +338,11 @@ class Measures(Displayable):
 
     def with_measure(self, section: str, key: str, value: Any, *notes: str) -> Measures:
         """Return the measures with one more risk or loss, and notes on it."""
-        own = {section: {**self.values[section], key: value}, "notes": [*self.values["notes"], *notes]}
+        return self.with_measures(section, {key: value}, *notes)
+
+    def with_measures(self, section: str, values: Mapping[str, Any], *notes: str) -> Measures:
+        """Return the measures with further ones of a section, and notes on them."""
+        own = {section: {**self.values[section], **values}, "notes": [*self.values["notes"], *notes]}
         return replace(self, values={**self.values, **own})
 
     def with_pairing(self, how: str, warnings: Sequence[str]) -> Measures:
@@ -248,7 +364,7 @@ def measure_release(
 ) -> Measures:
     """Measure a release; `attributes` are the original columns over which losses are measured."""
     options = (options or MeasureOptions()).complete(policy.request)
-    quasi = [column.name for column in policy.with_role(Role.QUASI)]
+    quasi = policy.quasi
     sizes = tables.engine.tally(tables.released, quasi, {}).sizes
     pair = compute_once(lambda: tables.pair(attributes))
     known = compute_once(lambda: pair().select(quasi))  # what an attacker knows
@@ -320,7 +436,7 @@ def _add_shift(loss: MeasureTable, statistics: Statistics) -> None:
 
 def _view_original(tables: TablePair, policy: BoundPolicy, pair: PairSource) -> ClassView:
     """Return the classes of the original, as if it were released unchanged."""
-    quasi = [column.name for column in policy.with_role(Role.QUASI)]
+    quasi = policy.quasi
     if tables.sample is not None:
         counts = tables.engine.count_classes(tables.original, quasi)
         sizes, classes = (np.array(each, np.int64) for each in zip(*counts, strict=True))
@@ -345,12 +461,12 @@ def _measure_plausibility(tables: TablePair, policy: BoundPolicy, pair: PairSour
 
 
 def _collect_warnings(tables: TablePair, policy: BoundPolicy, known: PairSource) -> Iterator[str]:
-    engine, quasi = tables.engine, [column.name for column in policy.with_role(Role.QUASI)]
+    engine = tables.engine
     yield from check_k_alone(engine, tables.released, policy)
     yield from check_linked_rows(engine, tables.released, policy)
     if tables.is_paired:
         yield from check_dominance(tables, known())
     unchanged = [c.name for c in policy.columns if c.unprotected and c.request.perturb is None]
-    yield from check_singling_out(tables, quasi, unchanged)
+    yield from check_singling_out(tables, policy.quasi, unchanged)
     yield from warn_of_look_alikes(engine, tables.original, policy.text_columns)
     yield from warn_of_formulas(engine, tables.released, policy.request.output.spreadsheet_safe)

@@ -2,7 +2,7 @@
 
     risk.journalist, risk.individual    {max, mean}; also `risk.journalist_max` and `risk.marketer`
     risk.tau1, risk.tau2                see `singling_out`: with sampling weights
-    risk.uniques                        {sample, zayatz, pitman}: with a population or sampling weights
+    risk.uniques                        {sample, dankar, zayatz, pitman, snb}: with people of a population or weights
     risk.above_threshold                {threshold, prosecutor, journalist or individual}: shares of the records
     risk.household_max                  with privacy.household: see `formulas.attackers`
     risk.linkage_subsets                [{columns, linkage, bound}], bound = 1/k
@@ -36,13 +36,13 @@ from kinfold.measures.formulas.attackers import (
     prosecutor_risk,
     share_above,
 )
-from kinfold.measures.formulas.uniques import pitman_uniques, sample_uniques, zayatz_uniques
+from kinfold.measures.formulas.uniques import sample_uniques
 from kinfold.measures.measure_table import MeasureTable, compute_once, evaluate
 from kinfold.measures.options import FORMULA, MeasureOptions
 from kinfold.measures.pairing import Pair, PairedColumn, PairSource, TablePair
 from kinfold.measures.release_warnings import NEEDS_ALL_RECORDS
 from kinfold.measures.risk import link_subsets, link_untouched
-from kinfold.measures.singling_out import write_log_linear
+from kinfold.measures.singling_out import ESTIMATORS, write_log_linear
 from kinfold.measures.usefulness import fit_formula, fit_task
 from kinfold.policy.binding import BoundColumn, BoundPolicy
 from kinfold.policy.encoding import CategoricalAttribute, encode
@@ -213,7 +213,8 @@ def add_optional_measures(
     """Add the optional measures to the tables of risk and loss; `pair` has the quasi-identifiers, in any order."""
     risks, losses = measures
     seed = policy.request.method.seed
-    chance = _add_outside_risks(options, tables, pair, risks)
+    promised = policy.request.privacy.population
+    chance = _add_outside_risks(options, tables, pair, risks, None if promised is None else promised.size)
     if (household := policy.request.privacy.household) is not None:
         number = partial(number_households, tables, household)
         risks.write("household_max", lambda: float(household_risk(chance(), number()).max()))
@@ -249,11 +250,11 @@ def _require_pair(tables: TablePair, pair: PairSource) -> Pair:
 
 
 def _add_outside_risks(
-    options: MeasureOptions, tables: TablePair, pair: PairSource, table: MeasureTable
+    options: MeasureOptions, tables: TablePair, pair: PairSource, table: MeasureTable, size: int | None
 ) -> Callable[[], Floats]:
     """Add the risk from attackers who do not know whether a person is in the release; return the best known risk."""
     risks: dict[str, Callable[[], Floats]] = {"prosecutor": lambda: prosecutor_risk(_released_classes(pair))}
-    people: Callable[[], int] | None = None
+    people: Callable[[], int] | None = None if size is None else lambda: size
     if options.population is not None:
         population = tables.engine.read(options.population, form=tables.original.form.for_other_file())
         risks["journalist"] = compute_once(lambda: compute_journalist_risk(pair(), tables.engine, population))
@@ -315,7 +316,7 @@ def write_original_log_linear(table: MeasureTable, tables: TablePair, quasi: Seq
 def _estimate_uniques(classes: Ints, people: int) -> dict[str, float | None]:
     sizes = np.bincount(classes)
     uniques: dict[str, float | None] = {"sample": sample_uniques(sizes)}
-    for name, formula in (("zayatz", zayatz_uniques), ("pitman", pitman_uniques)):
+    for name, formula in ESTIMATORS.items():
         try:
             uniques[name] = evaluate(partial(formula, sizes, people))
         except NotApplicable:

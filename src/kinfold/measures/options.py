@@ -55,7 +55,7 @@ class MeasureOptions:
             raise PolicyError(f"columns '{self.columns}' is not known", fix="use quasi or all")
         number = isinstance(self.threshold, Real) and not isinstance(self.threshold, bool)
         if self.threshold is not None and not (number and 0 <= self.threshold <= 1):
-            raise PolicyError("the threshold is not a risk", fix="use a number from 0 to 1")
+            raise PolicyError("the threshold is not a number from 0 to 1", fix="give a risk, such as 0.1")
         if self.population is not None and self.sampling_weights is not None:
             what = "a population and sampling weights were given"
             raise PolicyError(what, fix="give only the population, which is exact")

@@ -35,7 +35,7 @@ from kinfold.tables.queries import (
     sum_squared_errors,
 )
 from kinfold.tables.recoding import Recoding, encode_dictionary
-from kinfold.tables.schema import Column, Role
+from kinfold.tables.schema import Column
 
 MAX_DISTINCT_COUNTED = 1_000_000  # of a column; with more, a sample is counted, if there is one
 SAMPLE_RECORDS = 200_000  # about; enough for shares to 0.001
@@ -121,7 +121,7 @@ def draw_sample(
     table: Table, original: Any, released: Any, recoding: Recoding, dominant_classes: Mapping[str, tuple[int, int]]
 ) -> Sample:
     """Draw a sample of a large table, with the sizes of the classes of its records."""
-    engine, quasi = table.engine, [column.name for column in table.policy.with_role(Role.QUASI)]
+    engine, quasi = table.engine, table.policy.quasi
     records = engine.schema(original).rows
     places = sample_positions(records, limit_sample(engine, SAMPLE_RECORDS))
     sampled = engine.take(original, places)[0]
@@ -448,7 +448,7 @@ def pair_tables(
         return TablePair(engine, original, released, draw_sample(table, original, released, recoding, dominated))
     if recoding.tuples is None or original is not table.frame or every:
         return TablePair(engine, original, released, np.flatnonzero(label_rows(engine, table.frame, recoding).kept))
-    quasi = [column.name for column in table.policy.with_role(Role.QUASI)]
+    quasi = table.policy.quasi
     treatments = {name: treatment for name, treatment in recoding.columns.items() if name in quasi}
     released_tuples = engine.apply(recoding.tuples, Recoding(recoding.labels, treatments), engine.schema(table.frame))
     numbered = replace(recoding, labels=np.arange(len(recoding.labels), dtype=np.int32))

@@ -4,13 +4,14 @@
     noise                mean, variance and, of correlated noise, correlations; values outside of the original range
     rank swapping        largest distance in ranks, rank correlation, and whether the column still holds the same values
     micro-averages       the least number of records that share a value; mean and variance
+    record swapping      households that exchanged their regions, and how far the records of a region moved
 
 `loss.perturbed` has these figures by column, `risk.perturbed_linkage` the share of records that are linked by an
 attacker who knows the true values of all perturbed columns, and how they were perturbed. Quasi-identifiers are averaged
 after they are perturbed: their figures are those before the average, and links by them are `risk.linkage`.
 
-A broken invariant (a value further away in ranks, a missing value that moved, a category that cannot be drawn) is an
-error: the release is not made.
+A broken invariant (a value further away in ranks, a missing value that moved, a category that cannot be drawn, a region
+that is not that of the household's partner) is an error: the release is not made.
 """
 
 from __future__ import annotations
@@ -56,8 +57,8 @@ class PerturbedPair:
     @property
     def present(self) -> tuple[Floats, Floats]:
         """The values before and after, of the records that have one."""
-        there = ~np.isnan(self.before)
-        return self.before[there], self.after[there]
+        present = ~np.isnan(self.before)
+        return self.before[present], self.after[present]
 
 
 def pair_perturbed(
@@ -71,6 +72,10 @@ def pair_perturbed(
         quasi = bound.role is Role.QUASI
         before = _read(engine, prepared.unperturbed, bound, how)
         after = _read(engine, prepared.frame if quasi else released, bound, how)
+        if how.places is not None:
+            expected = before[how.places]
+            if not np.array_equal(expected if quasi else expected[kept], after):
+                raise _broken(bound, "a record has another region than the household that it was swapped with")
         pair = PerturbedPair(bound, how, before if quasi else before[kept], after, before[~np.isnan(before)])
         if (np.isnan(pair.before) != np.isnan(pair.after)).any():
             raise _broken(bound, "a missing value became a value, or a value became missing")
@@ -80,13 +85,14 @@ def pair_perturbed(
 
 def _read(engine: Engine, frame: Any, bound: BoundColumn, how: PerturbedColumn) -> Floats:
     """Return numbers, ranks of ordinal values, or codes of the categories of PRAM; NaN for null."""
-    if how.kind == "pram":
+    if how.categories:
         index, texts = encode_dictionary(engine.collect(frame, {bound.name: None}).column(0))
         place = {text: float(code) for code, text in enumerate(how.categories)}
         texts = texts.to_pylist()
         if any(text not in place for text in texts):
             raise _broken(bound, "a value is none of its categories")
-        codes = np.array([*(place[text] for text in texts), np.nan])
+        missing = np.nan if how.places is None else float(len(place))  # a household without a region can be swapped too
+        codes = np.array([*(place[text] for text in texts), missing])
         return np.asarray(codes[index])
     if bound.kind is Kind.ORDINAL:
         attribute = encode(engine, frame, [bound])[0]
@@ -99,7 +105,8 @@ def _read(engine: Engine, frame: Any, bound: BoundColumn, how: PerturbedColumn) 
 def describe_kept(pair: PerturbedPair) -> tuple[dict[str, Any], str]:
     """Return what a column keeps, as figures and as a sentence; raise if an invariant does not hold."""
     kind = pair.how.kind
-    describe = {"pram": _describe_pram, "rank swapping": _describe_swaps}.get(kind, _describe_numbers)
+    known = {"pram": _describe_pram, "rank swapping": _describe_swaps, "record swapping": _describe_exchange}
+    describe = known.get(kind, _describe_numbers)
     figures, sentence = describe(pair)
     return {"kind": kind, "changed": _share_changed(pair), **figures}, f"'{pair.bound.name}', {kind}: {sentence}"
 
@@ -143,6 +150,17 @@ def _describe_swaps(pair: PerturbedPair) -> tuple[dict[str, Any], str]:
     return figures, f"values moved by at most {gap / records:.2%} of the ranks; rank correlation {text}; {kept}"
 
 
+def _describe_exchange(pair: PerturbedPair) -> tuple[dict[str, Any], str]:
+    counts, size = pair.how.counts, len(pair.how.matrix)
+    before, after = (np.bincount(side.astype(np.intp), minlength=size) for side in (pair.before, pair.after))
+    moved = int(np.abs(after - before).max())
+    sentence = f"{counts['swapped']:,} of {plural(counts['households'], 'household')} exchanged their regions"
+    sentence += f"; the records of a region changed by at most {moved:,}"
+    if counts["unmatched"]:
+        sentence += f"; {counts['unmatched']:,} of {counts['at_risk']:,} at risk found none to exchange with"
+    return {**counts, "records_moved": moved}, sentence
+
+
 def _describe_numbers(pair: PerturbedPair) -> tuple[dict[str, Any], str]:
     before, after = pair.present
     deviation = float(before.std()) if len(before) else 0.0
@@ -164,10 +182,10 @@ def _describe_numbers(pair: PerturbedPair) -> tuple[dict[str, Any], str]:
 
 def describe_correlations(pairs: Sequence[PerturbedPair]) -> tuple[dict[str, Any], str] | None:
     """Return how far the correlations of columns with correlated noise moved, or None if there is none."""
-    own = [pair for pair in pairs if _is_correlated(pair)]
-    if len(own) < 2:
+    correlated = [pair for pair in pairs if _is_correlated(pair)]
+    if len(correlated) < 2:
         return None
-    sides = [np.column_stack(side) for side in zip(*((p.before, p.after) for p in own), strict=True)]
+    sides = [np.column_stack(side) for side in zip(*((p.before, p.after) for p in correlated), strict=True)]
     complete = ~np.isnan(sides[0]).any(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         moved = np.abs(np.subtract(*(np.corrcoef(side[complete], rowvar=False) for side in sides)))
@@ -185,13 +203,13 @@ def _broken(bound: BoundColumn, what: str) -> VerifyError:
 
 def link_perturbed(pairs: Sequence[PerturbedPair]) -> tuple[float, float]:
     """Return the share of records linked by their perturbed columns, and the share if they were not perturbed."""
-    own = [pair for pair in pairs if pair.bound.role is not Role.QUASI]
-    if not own or not len(own[0].before):
+    others = [pair for pair in pairs if pair.bound.role is not Role.QUASI]
+    if not others or not len(others[0].before):
         raise NotApplicable("no column that is released as it is was perturbed")
-    rows = sample_positions(len(own[0].before), MAX_LINKED_RECORDS)
+    rows = sample_positions(len(others[0].before), MAX_LINKED_RECORDS)
     targets = np.unique(np.linspace(0, len(rows) - 1, MAX_TARGETS).astype(np.intp)).tolist()
-    likelihoods = [*_build_likelihoods(own, rows)]
-    values = np.nan_to_num(np.column_stack([pair.before[rows] for pair in own]), nan=np.inf)
+    likelihoods = [*_build_likelihoods(others, rows)]
+    values = np.nan_to_num(np.column_stack([pair.before[rows] for pair in others]), nan=np.inf)
     unperturbed = len(np.unique(values, axis=0)) / len(values)
     return measure_informed_links(likelihoods, targets), unperturbed
 
@@ -203,7 +221,10 @@ def _build_likelihoods(pairs: Sequence[PerturbedPair], rows: NDArray[np.int64]) 
     for pair in pairs:
         if _is_correlated(pair):
             continue
-        build = {"pram": _pram_likelihood, "rank swapping": _swap_likelihood, "micro-averages": _mean_likelihood}
+        if pair.how.categories:
+            yield _pram_likelihood(pair, rows)
+            continue
+        build = {"rank swapping": _swap_likelihood, "micro-averages": _mean_likelihood}
         likelihood = build.get(pair.how.kind)
         yield likelihood(pair, rows) if likelihood else _noise_likelihood([pair], rows)
 

@@ -21,7 +21,12 @@ import numpy as np
 from kinfold.measures.coverage import compute_gaps, get_released_numbers
 from kinfold.measures.formulas import attackers, global_risk
 from kinfold.measures.formulas.arrays import Floats, Ints, NotApplicable, group_rows
-from kinfold.measures.formulas.attribute_disclosure import inference_gain, inference_gain_numbers, interval_credit
+from kinfold.measures.formulas.attribute_disclosure import (
+    inference_gain,
+    inference_gain_numbers,
+    interval_by_deviation,
+    interval_credit,
+)
 from kinfold.measures.formulas.global_risk import ClassificationMatrix
 from kinfold.measures.formulas.linkage import LinkageRecords, find_telling_subsets, linkage, linkage_credit
 from kinfold.measures.formulas.numeric_loss import column_deviations, column_means
@@ -248,6 +253,7 @@ def measure_risk(
     table.write("marketer", lambda: attackers.prosecutor_mean(classes.sizes, classes.classes))
     table.write("linkage", lambda: measure_linkage(pair(), table, seed, every=options.all_measures))
     table.write("interval", lambda: _measure_interval(pair(), table, seed, every=options.all_measures))
+    table.write("interval_records", lambda: _measure_interval_records(pair()))
     return table
 
 
@@ -283,6 +289,12 @@ def _measure_interval(pair: Pair, table: MeasureTable, seed: int, *, every: bool
     return share * pair.released / pair.records  # dropped records disclose nothing
 
 
+def _measure_interval_records(pair: Pair) -> float:
+    if pair.numbers is None:
+        raise NotApplicable("no quasi-identifier is released as numbers")
+    return interval_by_deviation(*pair.numbers, weight=pair.weight)
+
+
 def _measure_inference(classes: ClassView) -> dict[str, float | None]:
     if not classes.confidential:
         raise NotApplicable("no column is confidential")
@@ -301,7 +313,7 @@ def find_confidential(
     tables: TablePair, frame: Any, policy: BoundPolicy, classes: Callable[[], Ints]
 ) -> dict[str, Callable[[], ClassValues]]:
     """Return a function for each confidential column that reads its values and classes."""
-    quasi = [column.name for column in policy.with_role(Role.QUASI)]
+    quasi = policy.quasi
     confidential = policy.with_role(Role.CONFIDENTIAL)
     if tables.uses_counts:
         return {column.name: partial(_from_tally, tables, frame, quasi, column) for column in confidential}

@@ -56,8 +56,9 @@ def fit_task(pair: Pair, kind: str, target: str) -> dict[str, Any]:
     before, after = sides[0], sides[1][pair.kept]
     numeric, regression = isinstance(aim.attribute, NumericAttribute), kind == "regression"
     if numeric != regression:
-        other = "regression" if numeric else "classification"
-        raise PolicyError(f"'{aim.name}' is {aim.attribute.bound.kind}", fix=f"explain it by {other}:COLUMN")
+        fit = "regression" if numeric else "classification"
+        what = f"'{aim.name}' is {aim.attribute.bound.kind}, and cannot be the target of a {kind}"
+        raise PolicyError(what, fix=f"set the task to {fit}:{aim.name}")
     if regression:
         x, y = number_features(aim)
         scores = regression_loss(np.hstack([before, x]), np.hstack([after, y[aim.kept]]), target=before.shape[1])
@@ -84,11 +85,11 @@ def find_frequent_categories(column: PairedColumn) -> Ints:
 def category_features(column: PairedColumn) -> tuple[Floats, Floats]:
     """Return the share of each frequent category in the value of each record, before and after."""
     assert column.place is not None  # noqa: S101  codes are released as labels
-    spans, own, frequent = find_spans(column), find_places(column), find_frequent_categories(column)
+    spans, places, frequent = find_spans(column), find_places(column), find_frequent_categories(column)
     width = (spans.stop - spans.start)[:, None]
     inside = (frequent >= spans.start[:, None]) & (frequent < spans.stop[:, None])
     shares = np.vstack([inside / width, np.zeros((2, len(frequent)))])  # after the labels: left out, null
-    before = (own[:, None] == frequent).astype(np.float64)
+    before = (places[:, None] == frequent).astype(np.float64)
     exact = np.append(spans.stop - spans.start == 1, [False, True])[column.place[column.kept]]
     if 2 * exact.sum() < len(exact):
         return before, np.broadcast_to(before.mean(axis=0), before.shape)

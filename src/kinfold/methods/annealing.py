@@ -115,7 +115,9 @@ class Annealer:
 
     def run(self, plan: Iterator[Cycle], budget: Budget, progress: Progress = no_progress) -> Refinement:
         """Take the steps of this plan until the budget is spent or the cost is 0."""
+        report_cost(self.cost)
         for _ in self.run_chunks(plan, budget):
+            report_cost(self.cost)
             progress(*budget.measure_progress(self.steps))
         return Refinement(self.best, self.cost, self.steps, tuple(self.history))
 
@@ -151,4 +153,3 @@ class Annealer:
 
     def _record_cost(self, budget: Budget) -> None:
         self.history.append(CostMark(self.steps, budget.elapsed(), self.cost))
-        report_cost(self.cost)

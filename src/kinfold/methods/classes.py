@@ -67,7 +67,7 @@ from kinfold.methods.plan import load_method
 from kinfold.methods.promises import STRATUM_DISTANCE, explain_single_class, make_scope_check, merge_failing
 from kinfold.methods.task import Task
 from kinfold.policy.registry import Declaration
-from kinfold.progress import Progress, no_progress
+from kinfold.progress import Progress, SearchMarks, no_progress, report_cost, watch_search
 from kinfold.tables.points import Labels, Points
 
 if TYPE_CHECKING:
@@ -113,6 +113,7 @@ class Classes:
     steps: int = 0  # of refinement
     gap: float | None = None
     refine_seconds: float = 0.0
+    curve: SearchMarks = ()
     adjusted: AdjustedAverages | None = None  # for edit rules
     blocks: Blocks | None = None
 
@@ -316,22 +317,25 @@ def _refine(task: Task, points: Points, part: BlockLabels, blocks: Blocks, *, re
     """Refine, then merge classes that still miss a promise about people or a joint one."""
     required, repaired = task.requirements(), part.repaired
     started = time.perf_counter()
-    result = Classes(part.labels)
-    if refine:
-        result = improve_classes(task, points, part.labels, required, in_blocks=blocks.count > 0)
-    seconds = time.perf_counter() - started if result.steps else 0.0
-    labels, gap, scope_check = result.labels, result.gap, make_scope_check(task)
-    provable = refine and not required and not blocks.strata.any() and scope_check is None
-    if gap is None and provable and task.method.prove:
-        from kinfold.methods.partition.exact import lower_bound
+    result, scope_check = Classes(part.labels), make_scope_check(task)
+    provable = refine and not required and not blocks.strata.any() and scope_check is None and task.method.prove > 0
+    with watch_search() as curve:
+        if refine:
+            result = improve_classes(task, points, part.labels, required, in_blocks=blocks.count > 0)
+        seconds = time.perf_counter() - started if result.steps else 0.0
+        labels, gap = result.labels, result.gap
+        if gap is None and provable:
+            from kinfold.methods.partition.exact import lower_bound
 
-        bound = lower_bound(points, task.k, labels=labels, seconds=task.method.prove, progress=task.progress)
-        gap = bound.gap(compute_cost(points, labels))
+            report_cost(cost := compute_cost(points, labels))
+            gap = lower_bound(points, task.k, labels=labels, seconds=task.method.prove, progress=task.progress).gap(
+                cost
+            )
     if scope_check:
         labels, merged = merge_failing(points, labels, scope_check)
         repaired += merged
     refuse_mixed_classes(task.attributes, labels)
-    return Classes(labels, repaired, result.steps, gap, seconds, blocks=blocks)
+    return Classes(labels, repaired, result.steps, gap, seconds, tuple(curve.marks), blocks=blocks)
 
 
 def improve_classes(
@@ -343,6 +347,7 @@ def improve_classes(
     if method.refinement_limits is None or settled or len(np.unique(labels)) < 2:
         return Classes(labels)
     steps, seconds = method.refinement_limits
+    report_cost(compute_cost(points, labels))
     if method.refine == "exact":
         from kinfold.methods.partition.exact import DEFAULT_ROUNDS, exact
 

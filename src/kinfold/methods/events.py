@@ -58,9 +58,10 @@ class _Code:
 
 @dataclass(frozen=True, eq=False)
 class ReleasedEvents:
-    """The new values of the columns of events, a value for each row, and notes."""
+    """The new values of the columns of events, a value for each row, their loss (0 to 1), and notes."""
 
     columns: Mapping[str, Replace]
+    loss: float
     notes: tuple[str, ...]
 
 
@@ -79,7 +80,7 @@ def protect_events(table: Table, known: KnownEvents, classes: Ints, owner: Ints)
         loss = empty.mean() + (1 - empty.mean()) * lost
         if best is None or loss < best[0]:
             best = loss, steps, empty
-    _, steps, empty = best or (0.0, 0, np.zeros(len(rows), np.bool_))
+    loss, steps, empty = best or (0.0, 0, np.zeros(len(rows), np.bool_))
     columns: dict[str, Replace] = {}
     visible = np.zeros(table.policy.rows, np.bool_)
     visible[rows] = ~empty
@@ -95,7 +96,7 @@ def protect_events(table: Table, known: KnownEvents, classes: Ints, owner: Ints)
     events = int(
         np.logical_or.reduce([*(day != NO_DAY for day in days), *(c.label(0)[0][rows] > 0 for c in codes)]).sum()
     )
-    return ReleasedEvents(columns, tuple(_describe(known, int(empty.sum()), events, steps)))
+    return ReleasedEvents(columns, float(loss), tuple(_describe(known, int(empty.sum()), events, steps)))
 
 
 def leave_rare_empty(
@@ -148,7 +149,11 @@ def _read_codes(table: Table, names: Sequence[str]) -> Iterator[_Code]:
 
 
 def _describe(known: KnownEvents, empty: int, events: int, steps: int) -> Iterator[str]:
-    yield f"{empty:,} of {plural(events, 'event')} were left empty, because too few people of their class have the same"
+    what = (
+        f"{empty:,} of {plural(events, 'event')} were left empty, because too few people of their class have the same"
+    )
+    advice = "; coarser codes, longer periods (days_known) or fewer events_known would keep more"
+    yield what + (advice if 2 * empty > events else "")
     if steps:
         yield f"codes of events were generalized by up to {plural(steps, 'level')}"
     if known.dates:

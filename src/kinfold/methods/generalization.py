@@ -32,6 +32,7 @@ from kinfold.models import CombinationAnonymity, CombinationConfidence, DeltaPre
 from kinfold.policy.encoding import Attribute, CategoricalAttribute, get_leaves
 from kinfold.policy.registry import Declaration
 from kinfold.policy.table import Table
+from kinfold.progress import watch_search
 from kinfold.tables.recoding import NO_CLASS, Recoding, Replace
 from kinfold.tables.tally import Tally, tally_labels
 
@@ -60,7 +61,8 @@ def generalize(task: Task, method: Declaration, reason: str) -> Plan:
     announced = announce_duration(task, method, _estimate_seconds(method, task, rows.domain))
     if by_record:  # single records have a person, too
         announced = announced.take(np.flatnonzero(~rows.excluded))
-    result: SearchResult = load_method(method).run(announced, rows.domain)
+    with watch_search() as curve:
+        result: SearchResult = load_method(method).run(announced, rows.domain)
     suppressed = result.generalization.records_suppressed
     task.may_suppress(records - suppressed)
     classes, class_of_tuple = result.generalization.one_row_per_class()
@@ -75,7 +77,9 @@ def generalize(task: Task, method: Declaration, reason: str) -> Plan:
     columns = classes.columns()
     replaced = {a.bound.name: _replace_column(a, columns[a.bound.name], classes) for a in rows.attributes}
     recoding = Recoding(labels, task.treat_columns(replaced), None if by_record else task.tuples.frame)
-    return Plan(recoding, method.name, reason, tuple(notes), steps=result.steps, belief=result.belief)
+    return Plan(
+        recoding, method.name, reason, tuple(notes), steps=result.steps, belief=result.belief, curve=tuple(curve.marks)
+    )
 
 
 def estimate_generalization_seconds(method: Declaration, task: Task) -> float:

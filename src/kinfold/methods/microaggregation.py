@@ -100,6 +100,7 @@ def microaggregate(task: Task, method: Declaration, reason: str) -> Plan:
         steps=classes.steps or None,
         gap=classes.gap,
         refine_seconds=classes.refine_seconds,
+        curve=classes.curve,
         blocks=blocks,
         public_notes=tuple(public),
     )

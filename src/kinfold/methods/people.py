@@ -1,7 +1,8 @@
 """People together: form classes of people, then recode all rows of a person in the same way.
 
 reduce      to a table with one row for each person, with the attributes of people only
-plan        the recoding of that table, with any method: k counts people
+plan        the recoding of that table, with any method: k counts people. Events need larger classes: they are tried as
+            long as the quasi-identifiers of people and events together lose less
 promises    about attributes of events, and those whose figures depend on how many rows a person has, are kept over the
             rows of all people: classes that miss one are merged (see `promises`)
 expand      the class of each person to all of their rows
@@ -12,7 +13,7 @@ distinct values and p of attributes of people.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -22,10 +23,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kinfold.errors import PolicyError, plural
+from kinfold.measures.loss import measure_column_loss
+from kinfold.measures.pairing import pair_columns
+from kinfold.methods.blocks.pool import NO_CHECKPOINTS
 from kinfold.methods.blocks.routing import MAX_RECORDS_IN_MEMORY
 from kinfold.methods.events import ReleasedEvents, protect_events
 from kinfold.methods.task import Plan, Task
 from kinfold.models import KAnonymity, LDiversity, Model, PSensitive
+from kinfold.models.known_events import KnownEvents
 from kinfold.policy.binding import BoundPolicy, bind
 from kinfold.policy.model import ColumnPolicy
 from kinfold.policy.table import Table
@@ -38,7 +43,8 @@ from kinfold.tables.tally import PersonScopes
 
 Ints = NDArray[np.int64]
 
-PEOPLE_PER_KNOWN = 10  # times k: the least class if events are protected, so that people with equal events are in it
+PEOPLE_PER_KNOWN = (10, 40, 160)  # times k: least classes if events are protected, so that equal events are in them
+SAMPLED_ROWS = 200_000  # of some classes: enough to compare how many events two sizes of classes leave empty
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +62,42 @@ class PeopleTable(Table):
         return None if rows is None else PersonScopes(rows, self.policy.rows)
 
 
-def reduce_to_people(task: Task, table: Table) -> Task:
-    """Return the task over a table with one row for each person."""
+def plan_people(task: Task, table: Table, make_plan: Callable[[Task], Plan]) -> Plan:
+    """Return the plan for all rows; `make_plan` plans a table of people."""
+    people = reduce_to_people(task, table)
+    planned = make_plan(people)
+    if table.terms.events is None or task.choose is not None:
+        return expand_plan(task, table, people, planned)
+    least = _measure_loss(people, planned, table.terms.events)
+    for times in PEOPLE_PER_KNOWN[1:]:
+        larger = replace(reduce_to_people(task, table, times), checkpoints=NO_CHECKPOINTS)
+        if larger.k == people.k:
+            break
+        other = make_plan(larger)
+        lost = _measure_loss(larger, other, table.terms.events)
+        if lost >= least:
+            break
+        least, people, planned = lost, larger, other
+    return expand_plan(task, table, people, planned)
+
+
+def _measure_loss(people: Task, planned: Plan, known: KnownEvents) -> float:
+    """Return the mean loss of the quasi-identifiers of people and events, for events in a sample of the classes."""
+    reduced = people.table
+    assert isinstance(reduced, PeopleTable) and reduced.source is not None and reduced.owner is not None  # noqa: S101, PT018
+    engine, recoding = reduced.engine, label_rows(reduced.engine, reduced.frame, planned.recoding)
+    released = engine.apply(reduced.frame, recoding, engine.schema(reduced.frame))
+    pair = pair_columns(engine, released, reduced.attributes, np.flatnonzero(recoding.kept))
+    losses = [measure_column_loss(column).lost for column in pair.columns]
+    replaced = {name: treatment for name, treatment in recoding.columns.items() if not isinstance(treatment, Drop)}
+    classes = _number_released(replaced, recoding.labels[reduced.owner])
+    sampled = np.where(classes % (1 + len(classes) // SAMPLED_ROWS) == 0, classes, NO_CLASS)
+    lost = protect_events(reduced.source, known, sampled, reduced.owner).loss
+    return float(np.mean([*losses, *[lost] * len(known.columns)]))
+
+
+def reduce_to_people(task: Task, table: Table, times: int = PEOPLE_PER_KNOWN[0]) -> Task:
+    """Return the task over a table with one row for each person, for classes of `times` k if events are protected."""
     person = table.person
     assert person is not None  # noqa: S101  the policy has a unit
     _, first, owner = np.unique(person, return_index=True, return_inverse=True)
@@ -69,7 +109,7 @@ def reduce_to_people(task: Task, table: Table) -> Task:
     owner = np.argsort(np.argsort(first))[owner]  # people in the order of their first rows
     frame, _ = table.engine.take(table.frame, np.sort(first))
     events = table.terms.events
-    k = task.k if events is None else max(task.k, min(task.k * PEOPLE_PER_KNOWN, len(first) // 2))
+    k = task.k if events is None else max(task.k, min(task.k * times, len(first) // 2))
     policy = _bind_people(table.policy, table.engine.schema(frame), k)
     own = {column.name for column in policy.columns if not column.removed}
     kept = [model for model in task.models if model.column is None or model.column in own]

@@ -26,7 +26,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kinfold.errors import DataError, PolicyError
+from kinfold.errors import DataError
 from kinfold.measures.formulas.perturbation import check_transitions
 from kinfold.methods.aggregation import value_ranges
 from kinfold.methods.partition.univariate import univariate
@@ -78,10 +78,7 @@ def _draw_chunk(key: bytes, number: int) -> Floats:
 
 def randomize_codes(codes: Codes, matrix: Floats, key: bytes) -> Codes:
     """Return codes of categories after PRAM; a category of probability 0 is never drawn."""
-    try:
-        matrix = check_transitions(matrix, len(matrix))
-    except ValueError as error:
-        raise PolicyError(f"the matrix of PRAM: {error}", fix="correct the matrix") from None
+    matrix = check_transitions(matrix, len(matrix))
     drawn, uniforms, new = np.cumsum(matrix, axis=1), draw_uniforms(key, len(codes)), codes.copy()
     order = np.argsort(codes, kind="stable")
     starts = np.searchsorted(codes[order], np.arange(len(matrix) + 1))

@@ -28,6 +28,7 @@ from kinfold.methods.perturbation import (
     randomize_codes,
     swap_ranks,
 )
+from kinfold.methods.record_swapping import HouseholdSwap, swap_households
 from kinfold.policy.binding import BoundColumn, BoundPolicy
 from kinfold.policy.encoding import CategoricalAttribute, encode, encode_numbers
 from kinfold.policy.perturbation import Perturbation, PerturbedColumn
@@ -57,9 +58,12 @@ def perturb_table(engine: Engine, prepared: PreparedTable, bound: BoundPolicy) -
     if bound.rows > MAX_RECORDS:
         what = f"columns are perturbed in tables of at most {MAX_RECORDS:,} records, and this one has {bound.rows:,}"
         raise PolicyError(what, fix="leave perturb out, or release the table in parts")
+    privacy = bound.request.privacy
     perturbation = _ColumnPerturbation(engine, prepared.frame, bound.request.method.seed)
     requests = [(column, how) for column in columns.values() if (how := column.request.perturb) is not None]
     new = perturbation.perturb_correlated([(column, how) for column, how in requests if how.correlated_noise])
+    swapped = [column for column, how in requests if how.record_swap is not None]
+    new |= perturbation.swap_regions(swapped, privacy.household or privacy.unit)
     new |= {column.name: perturbation.perturb(column, how) for column, how in requests if column.name not in new}
     treatments = {c.name: Replace(new[c.name].values) if c.name in new else Keep() for c in bound.columns}
     rows = np.arange(bound.rows, dtype=np.int32)
@@ -120,6 +124,32 @@ class _ColumnPerturbation:
             for i, (column, how) in enumerate(columns)
         }
 
+    def swap_regions(self, columns: Sequence[BoundColumn], household: str | None) -> dict[str, _NewColumn]:
+        """Exchange the regions of households; the level with the fewest values is the widest."""
+        if not columns or (how := columns[0].request.perturb) is None:
+            return {}
+        texts = {column.name: encode_dictionary(self._read_texts(column.name)) for column in columns}
+        levels = sorted(columns, key=lambda column: len(texts[column.name][1]))
+        for column in levels:
+            _require_variety(column, len(texts[column.name][1]))
+        records = len(texts[levels[0].name][0])
+        swap = swap_households(
+            np.arange(records) if household is None else self._read_texts(household),
+            [texts[column.name][0] for column in levels],
+            similar=[self._read_texts(name) for name in how.similar],
+            risk=[self._read_texts(name) for name in how.rare],
+            rate=how.record_swap or 0.0,
+            k=how.rare_below or 0,
+            seed=self.seed,
+        )
+        return {
+            column.name: _NewColumn(self._take(column, swap.places), _describe_swap(column, swap, *texts[column.name]))
+            for column in levels
+        }
+
+    def _read_texts(self, name: str) -> Any:
+        return self.engine.collect(self.frame, {name: None}).column(0)
+
     def _read_numbers(self, bound: BoundColumn) -> Floats:
         """Read numbers, or dates as days; refuse those that noise or a mean would distort."""
         values = self.engine.collect(self.frame, {bound.name: bound.column}).column(0)
@@ -135,8 +165,7 @@ class _ColumnPerturbation:
         return x
 
     def _randomize(self, bound: BoundColumn, how: Perturbation) -> _NewColumn:
-        values = self.engine.collect(self.frame, {bound.name: None}).column(0)
-        index, distinct = encode_dictionary(values)
+        index, distinct = encode_dictionary(self._read_texts(bound.name))
         texts = np.array(distinct.to_pylist(), object)
         _require_variety(bound, len(texts))
         if len(texts) > MAX_CATEGORIES:
@@ -175,6 +204,33 @@ class _ColumnPerturbation:
         """Return the values of other records, as they are stored."""
         stored = self.engine.collect(self.frame, {bound.name: StoredValues()}).column(0)
         return stored.combine_chunks().take(pa.array(places))
+
+
+def _describe_swap(bound: BoundColumn, swap: HouseholdSwap, index: NDArray[Any], distinct: Any) -> PerturbedColumn:
+    """Return how a region was swapped; to an attacker who knows the share, another region is as likely as frequent."""
+    codes = np.where(index < 0, len(distinct), index)
+    shares = np.bincount(codes, minlength=len(distinct) + 1) / len(codes)
+    changed = float((codes[swap.places] != codes).mean())
+    others = 1.0 - shares[:, None]
+    matrix = changed * np.divide(shares, others, out=np.zeros((len(shares),) * 2), where=others > 0)
+    np.fill_diagonal(matrix, 1.0 - changed)
+    how = bound.request.perturb
+    assert how is not None  # noqa: S101  the column is swapped
+    counts = {
+        "households": len(swap.partner),
+        "swapped": swap.swapped,
+        "at_risk": swap.forced,
+        "unmatched": swap.unmatched,
+    }
+    return PerturbedColumn(
+        how.kind,
+        {"share": how.record_swap},
+        how.publish,
+        tuple(distinct.to_pylist()),
+        matrix,
+        places=swap.places,
+        counts=counts,
+    )
 
 
 def _build_matrix(bound: BoundColumn, how: Perturbation, categories: Sequence[str], counts: NDArray[Any]) -> Floats:

@@ -55,13 +55,12 @@ def plan(task: Task) -> Plan:
     from kinfold.methods.microaggregation import microaggregate
 
     if isinstance(task.table, Table) and task.method.people is not None:
-        from kinfold.methods.people import expand_plan, reduce_to_people
+        from kinfold.methods.people import plan_people
 
         if task.earlier is not None:
             what = "the classes of earlier releases are of rows, and method.people forms classes of people"
             raise PolicyError(what, fix="leave out the earlier releases, or method.people")
-        people = reduce_to_people(task, task.table)
-        return expand_plan(task, task.table, people, plan(people))
+        return plan_people(task, task.table, plan)
     method, reason = choose_method(task)
     if task.earlier is not None:
         _require_classes_of_records(task, method)
@@ -185,7 +184,8 @@ def _check_need(need: Need, method: Declaration, task: Task) -> Iterator[Problem
     what = f"the method '{method.name}'"
     quasi = task.policy.with_role(Role.QUASI)
     if need == "t" and not task.closeness_models:
-        yield Problem(f"{what} needs a level of t", "add t to [privacy], or choose another method")
+        whose = "" if task.scope_models is None else " for an attribute of the person"
+        yield Problem(f"{what} needs a level of t{whose}", "add t to [privacy], or choose another method")
     if need == "one number" and len(quasi) > 1:
         fix = f"choose {get_default_method().name}, or give the others another role"
         yield Problem(f"{what} takes one quasi-identifier, and the policy has {len(quasi)}", fix)
@@ -206,20 +206,21 @@ def _check_people(need: Need, method: Declaration, task: Task) -> Iterator[Probl
     """Yield why a method that generalizes cannot count households or people, and what can."""
     privacy, fix = task.policy.request.privacy, _suggest_method()
     if privacy.household_k is not None:
-        yield Problem(f"the method '{method.name}' cannot count households (privacy.household_k)", fix)
+        what = f"the method '{method.name}' cannot count households (privacy.household_k)"
+        yield Problem(f"{what}: it counts rows of distinct values", fix)
     weighted = privacy.weighted or privacy.individual_risk is not None
     if privacy.unit is None and not privacy.joint and not weighted and task.scope_models is None:
         return
     what = f"the method '{method.name}' cannot keep promises about people (privacy.unit) or weights, or joint ones"
     if need == "rows":
-        why = "it adds up counts of rows, and people who have rows in two classes cannot be added up"
+        why = "it searches by counts of rows, and cannot merge classes that miss a promise"
     elif task.policy.rows > MAX_SEPARATE_RECORDS:
         why = f"it treats up to {MAX_SEPARATE_RECORDS:,} records one by one, and here are {task.policy.rows:,}"
     elif privacy.household is not None:
         why = "with privacy.household, merging their classes would empty what other members show"
     else:
         return
-    if privacy.unit is not None:  # without people together, which has no unit here
+    if privacy.unit is not None and privacy.household is None:  # without people together, which has no unit here
         fix += ', or set method.people = "together"'
     yield Problem(f"{what}: {why}", fix)
 

@@ -24,7 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.errors import DataError, PolicyError
+from kinfold.measures.formulas.arrays import group_rows
 from kinfold.methods.perturbation import MAX_TRIES, draw_uniforms, make_key, stream_uniforms
+from kinfold.tables.plain_columns import encode_values
 
 Codes: TypeAlias = NDArray[np.intp]
 
@@ -62,6 +64,16 @@ def swap_households(
     """
     if not 0 <= rate <= 1 or k < 0:
         raise PolicyError("record swapping: the rate is a share from 0 to 1, and k a count", fix="correct them")
+    if (
+        not len(regions)
+        or not len(household)
+        or {len(each) for each in (*regions, *similar, *risk)} != {len(household)}
+    ):
+        what = "record swapping: no region, no record, or columns of different lengths"
+        raise DataError(what, fix="give at least one level of the regions, and in each column a value for every record")
+    if missing := int((encode_values(household, "household") < 0).sum()):
+        what = f"record swapping: {missing:,} of {len(household):,} households are missing"
+        raise DataError(what, fix="give every record its household, a number of its own if it lives alone")
     people, first = _number_groups([household])
     areas = [_number_groups(regions[: level + 1])[0] for level in range(len(regions))]
     if any((area[first][people] != area).any() for area in areas):
@@ -134,12 +146,7 @@ class _Swapping:
 
 def _number_groups(columns: Sequence[Any]) -> tuple[Codes, Codes]:
     """Return the number of the group of each record, in the order of their first records, and these records."""
-    numbers = np.zeros(len(np.asarray(columns[0])), np.intp)
-    for column in columns:
-        texts = np.array(["" if value is None else str(value) for value in np.asarray(column, object)])
-        own = np.unique(texts, return_inverse=True)[1].reshape(-1)
-        numbers = np.unique(numbers * (own.max(initial=0) + 1) + own, return_inverse=True)[1].reshape(-1)
-    first = np.unique(numbers, return_index=True)[1]
+    numbers, first = group_rows(np.column_stack([encode_values(column) for column in columns]))
     return np.argsort(np.argsort(first))[numbers], np.sort(first)
 
 

@@ -17,10 +17,10 @@ from kinfold.methods.partition.requirement import Requirement
 from kinfold.models import Model, TCloseness, to_class_models
 from kinfold.policy.binding import BoundPolicy
 from kinfold.policy.encoding import Attribute, build_points, count_records
-from kinfold.policy.households import Households
 from kinfold.policy.model import Method
+from kinfold.policy.people import Households
 from kinfold.policy.table import Table, Tuples
-from kinfold.progress import Progress, no_progress
+from kinfold.progress import Progress, SearchMarks, no_progress
 from kinfold.tables.points import Points
 from kinfold.tables.recoding import Drop, Keep, Recoding, Treatment
 from kinfold.tables.regions import CheckpointStore
@@ -228,6 +228,7 @@ class Plan:
     steps: int | None = None  # of refinement
     gap: float | None = None  # proved: the loss is at most this share of itself above the least possible
     refine_seconds: float = 0.0
+    curve: SearchMarks = ()  # how a search lowered the loss
     blocks: int = 0  # 0 if the table was partitioned as a whole
     public_notes: tuple[str, ...] = ()  # the notes for a recipient: counts, nothing about the original
     regions: int = 0  # of a large table, 0 if its records were in one place

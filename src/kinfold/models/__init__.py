@@ -10,24 +10,7 @@ from kinfold.models.population import DeltaPresence, EstimatedKMap, KMap
 from kinfold.models.t_closeness import TCloseness
 
 __all__ = [
-    "AlphaK",
-    "AverageRisk",
-    "BetaLikeness",
-    "CombinationAnonymity",
-    "CombinationConfidence",
-    "DeltaDisclosure",
-    "DeltaPresence",
-    "EstimatedKMap",
-    "Finding",
-    "KAnonymity",
-    "KMap",
-    "LDiversity",
-    "Mask",
-    "Model",
-    "PSensitive",
-    "Promise",
-    "RiskShare",
-    "TCloseness",
-    "TableModel",
-    "to_class_models",
-]
+    "AlphaK", "AverageRisk", "BetaLikeness", "CombinationAnonymity", "CombinationConfidence", "DeltaDisclosure",
+    "DeltaPresence", "EstimatedKMap", "Finding", "KAnonymity", "KMap", "LDiversity", "Mask", "Model", "PSensitive",
+    "Promise", "RiskShare", "TCloseness", "TableModel", "to_class_models",
+]  # fmt: skip

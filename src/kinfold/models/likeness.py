@@ -30,13 +30,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.errors import PolicyError
-from kinfold.models.model import ClassCriterion, Finding, Mask, Promise
+from kinfold.models.model import EXACT_CHECK_MARGIN, ClassCriterion, Finding, Mask, Promise
 from kinfold.tables.tally import Ints, Spread, Tally
 
 Floats: TypeAlias = NDArray[np.float64]
 LikenessKind = Literal["basic", "enhanced"]
-
-EXACT_CHECK_MARGIN = 1e-9  # relative; rounding cannot move a quotient across a limit that is farther away than this
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,6 +37,8 @@ Statistic = Literal[
     "ordered", "nested", "share", "distinct", "effective", "recursive", "likeness", "enhanced", "disclosure"
 ]
 
+EXACT_CHECK_MARGIN = 1e-9  # relative; rounding cannot move a quotient across a limit that is farther away than this
+
 
 @dataclass(frozen=True, eq=False)
 class ClassCriterion:

@@ -146,12 +146,14 @@ def find_k_map_size(n: int, population: int, k: int, alpha: float, *, truncated:
     >>> find_k_map_size(30_162, 150_000, 5, 0.1), find_k_map_size(30_162, 60_000, 50, 0.05, truncated=False)
     (4, 35)
     """
+    if k > population:  # no class has so many people
+        return k
     mean = n * k / population
-    most = max(k, int(mean + 40 * math.sqrt(mean) + 40))  # larger numbers have no weight
+    most = int(mean + 40 * math.sqrt(mean) + 40)  # larger numbers have no weight
     chances = [math.exp(x * math.log(mean) - mean - math.lgamma(x + 1)) for x in range(most, -1, -1)]
     tails = [*accumulate(chances)][::-1]  # P(X ≥ 0), P(X ≥ 1), …
     some = -math.expm1(-mean) if truncated else 1.0
-    return next((least for least in range(1, k) if tails[least] <= alpha * some), k)
+    return next((least for least in range(1, min(k, most)) if tails[least] <= alpha * some), k)
 
 
 def _get_people(tally: Tally) -> Ints:

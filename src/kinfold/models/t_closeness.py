@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 
 from kinfold.errors import DataError, PolicyError
 from kinfold.hierarchies import Hierarchy
-from kinfold.models.model import ClassCriterion, Finding, Mask, Promise
+from kinfold.models.model import EXACT_CHECK_MARGIN, ClassCriterion, Finding, Mask, Promise
 from kinfold.tables.schema import normalize_category
 from kinfold.tables.tally import Ints, Spread, Tally, is_null
 
@@ -47,7 +47,6 @@ Floats: TypeAlias = NDArray[np.float64]
 Numbers: TypeAlias = NDArray[Any]
 
 MAX_EXACT_SUM = 2**62  # below 2^63, with room for one more addition
-EXACT_CHECK_MARGIN = 1e-9  # rounding cannot move a quotient across a limit that is farther away than this
 FLOAT_TOLERANCE = 1e-12  # where sums are floats
 CLASSES_PER_CHUNK = 250_000  # limits the memory of intermediate arrays
 

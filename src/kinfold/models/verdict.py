@@ -22,6 +22,7 @@ class JointDisclosure:
     small: Mapping[int, int]  # number of people by number of candidates, where it is below k
     values: Mapping[str, Mapping[str, Any]]  # by column: fewest values that remain, people with one, with the same set
     estimated: bool = False  # from the nearest classes, because nothing says who is in which class
+    linked: bool = False  # keys show which rows are of one person: values are those of the candidates
 
     @property
     def sentences(self) -> list[str]:
@@ -38,6 +39,10 @@ class JointDisclosure:
             f"{plural(count, 'person has', 'people have')} only {plural(size, 'candidate')}"
             for size, count in self.small.items()
         ]
+        if self.linked:
+            lines.append(
+                "the keys of the releases show which rows are of one person: only candidates' values are possible"
+            )
         for name, figures in self.values.items():
             lines.append(
                 f"{name}: at least {plural(figures['smallest'], 'value')} possible for each person, one for "

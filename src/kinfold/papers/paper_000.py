@@ -45,7 +45,6 @@ Codes = NDArray[np.int32]
 Table = Mapping[str, Mapping[str, float]]  # by k and measure
 Partition = Callable[[Floats, int], NDArray[Any]]
 
-EXACT_ROWS = ((6, 3), (13, 3), (13, 6), (13, 9))  # rows of Table 2 that match in every digit
 LITERATURE = ("census", "tarragona", "eia")
 MEASURES = tuple(PRINTED.read_columns("table_4")[1:])
 SURVEY_COLUMNS = {

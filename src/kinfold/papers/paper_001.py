@@ -43,7 +43,7 @@ RECORD_PERCENTAGES = (20, 40, 60, 80, 100)
 CLUSTER_SIZES = (5, 10, 20, 50)
 ATTRIBUTE_COUNTS = (5, 6, 7, 8, 9)
 NOISE_LEVELS = (0.0, 0.2, 0.5, 1.0, 2.0, 3.0)
-DEFAULT_K = 20
+DEFAULT_K = 20  # of the paper
 DEPENDENCE_RECORDS = 20_000  # records per noise level
 
 
@@ -95,7 +95,7 @@ def align_series(rows: Sequence[Row], value: str, series: Sequence[str] = tuple(
 
 
 TABLE_1 = np.array([[int(cell) for cell in row[1:]] for row in PRINTED.read_rows("table_1")])
-ROUNDING_TOLERANCE = 1e-12
+ENTROPY_TOLERANCE = 1e-12  # entropies that differ by less are equal
 ATTRIBUTES = tuple(f"A{i}" for i in range(1, 7))
 
 
@@ -139,9 +139,9 @@ def _proposition_1(_: PaperData) -> Values:
     def keeps_entropy_laws(x: NDArray[np.int_], y: NDArray[np.int_]) -> bool:
         both = joint_entropy(x, y)
         return (
-            -ROUNDING_TOLERANCE <= both - entropy(x) <= entropy(y) + ROUNDING_TOLERANCE
-            and both - entropy(y) >= -ROUNDING_TOLERANCE
-            and both <= entropy(x) + entropy(y) + ROUNDING_TOLERANCE
+            -ENTROPY_TOLERANCE <= both - entropy(x) <= entropy(y) + ENTROPY_TOLERANCE
+            and both - entropy(y) >= -ENTROPY_TOLERANCE
+            and both <= entropy(x) + entropy(y) + ENTROPY_TOLERANCE
         )
 
     valid = (keeps_entropy_laws(TABLE_1[:, x], TABLE_1[:, y]) for x, y in product(range(6), repeat=2) if x != y)
@@ -152,7 +152,7 @@ def _theorem_1(_: PaperData) -> Values:
     """Count the triples of attributes whose distance is non-negative, symmetric, and keeps the triangle inequality."""
     d = example_dependency().matrix
     valid = (
-        d[a, b] >= -ROUNDING_TOLERANCE and d[a, b] == d[b, a] and d[a, b] + d[b, c] >= d[a, c] - ROUNDING_TOLERANCE
+        d[a, b] >= -ENTROPY_TOLERANCE and d[a, b] == d[b, a] and d[a, b] + d[b, c] >= d[a, c] - ENTROPY_TOLERANCE
         for a, b, c in product(range(6), repeat=3)
     )
     return {("attributes of Table 1", "triples that keep all three properties"): count_true(valid)}

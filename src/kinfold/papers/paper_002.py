@@ -255,8 +255,8 @@ def _figure_10(_: PaperData) -> ExhibitResult:
     values["MGT", "k"] = released.k
     values["MGT", "suppressed"] = ", ".join(suppressed)
     values["MGT", "Prec"] = mgt_prec(2, 5)
-    own = f"{released.prec():.3f} where it is the first of three"
-    return ExhibitResult(values, note=f"Prec is 0.75 where the year is the second of five steps of BirthDate, {own}.")
+    third = f"{released.prec():.3f} where it is the first of three"
+    return ExhibitResult(values, note=f"Prec is 0.75 where the year is the second of five steps of BirthDate, {third}.")
 
 
 def _figure_12(_: PaperData) -> Values:

@@ -97,6 +97,11 @@ class BoundPolicy:
         return tuple(column for column in self.columns if column.role is role and not (outside and column.event))
 
     @property
+    def quasi(self) -> list[str]:
+        """The names of the quasi-identifiers that form the classes."""
+        return [column.name for column in self.with_role(Role.QUASI)]
+
+    @property
     def released(self) -> tuple[BoundColumn, ...]:
         """The columns whose values are released; surrogates are none."""
         return tuple(column for column in self.columns if not column.removed and not column.surrogate)

@@ -6,6 +6,7 @@ differ from row to row: diagnosis, blood pressure. The rows decide, unless the p
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,10 +24,13 @@ from kinfold.tables.engine import Engine
 from kinfold.tables.queries import number_texts
 from kinfold.tables.readers.linked_tables import JoinedParts, LinkedFile, LinkedFiles
 from kinfold.tables.recoding import encode_dictionary
-from kinfold.tables.relations import MIN_ROWS, SampledColumn, find_function
+from kinfold.tables.relations import MIN_ROWS_COMPARED, SampledColumn, find_function
 from kinfold.tables.schema import AS_TEXT, Kind, Role
 
 PROTECTED = (Role.QUASI, Role.CONFIDENTIAL)
+DATE_TEXT = re.compile(r"\s*(\d{4}[-./]\d\d?[-./]\d\d?|\d\d?[-./]\d\d?[-./](\d\d){1,2})([T ].*)?")
+DATE_TEXT_SHARE = 0.9  # of the texts of a column: a few can be unreadable
+SAMPLED_TEXTS = 1_000
 RISING = 0.99  # the correlation of ranks with dates from which values tell the date
 
 
@@ -65,12 +69,16 @@ def assign_attributes(policy: Policy, parts: JoinedParts | None, names: Sequence
     """
     if parts is None:
         return policy
-    own = {name for columns in parts.columns for name in columns}
+    linked = {name for columns in parts.columns for name in columns}
+    stated = policy.for_columns(names).columns
+    if wrong := [name for name in sorted(linked) if name in stated and stated[name].of == "event"]:
+        what = f'{", ".join(map(repr, wrong))}: of = "event", but a table of people has one row for each person'
+        raise PolicyError(what, fix="move the column to the table of events, or leave out of")
     columns = {
-        name: column.model_copy(update={"of": "person" if name in own else column.of or "event"})
+        name: column.model_copy(update={"of": "person" if name in linked else column.of or "event"})
         if column.role in PROTECTED
         else column
-        for name, column in policy.for_columns(names).columns.items()
+        for name, column in stated.items()
     }
     return policy.model_copy(update={"columns": columns})
 
@@ -93,11 +101,14 @@ def separate_events(engine: Engine, frame: Any, policy: BoundPolicy) -> BoundPol
             people = plural(differing, "person has", "people have")
             what = f"columns.{column.name}.of is person, but {people} several values"
             problems.append(Problem(what, 'correct them, or set of = "event"'))
-        columns.append(replace(column, event=bool(differing) or column.request.of == "event"))
+        event = bool(differing) or column.request.of == "event"
+        average = "mode" if event and column.suppressed else column.average  # the method leaves events as they are
+        columns.append(replace(column, event=event, average=column.request.average or average))
     if problems:
         raise DataError(problems)
     result = replace(policy, columns=tuple(columns))
-    if problems := [*_find_problems(result), *_find_telling_columns(engine, frame, result, person)]:
+    telling = _find_telling_columns(engine, frame, result, person)
+    if problems := [*_find_problems(result), *_find_date_texts(engine, frame, result), *telling]:
         raise PolicyError(problems)
     return result
 
@@ -125,6 +136,23 @@ def _count_differing(engine: Engine, frame: Any, name: str, person: NDArray[np.i
     np.minimum.at(low, person, codes)
     np.maximum.at(high, person, codes)
     return int((low < high).sum())
+
+
+def _find_date_texts(engine: Engine, frame: Any, policy: BoundPolicy) -> Iterator[Problem]:
+    """Yield texts that look like dates, which could not be moved: in frames, and in formats that are not declared."""
+    events = [c for c in policy.columns if c.event and c.role is Role.QUASI]
+    moving = any(c.kind is Kind.DATE for c in events)
+    others = [c for c in policy.columns if moving and c.role in (Role.CONFIDENTIAL, Role.OTHER)]
+    texts = [c for c in (*events, *others) if c.kind is not Kind.DATE and c.column.storage.kind is Kind.NOMINAL]
+    rows = np.unique(np.linspace(0, policy.rows - 1, min(policy.rows, SAMPLED_TEXTS)).astype(np.int64))
+    some = engine.take(frame, rows)[0] if texts else None
+    for column in texts:
+        values = [text for text in engine.collect(some, {column.name: AS_TEXT}).column(0).to_pylist() if text]
+        if sum(bool(DATE_TEXT.fullmatch(text)) for text in values) > DATE_TEXT_SHARE * len(values):
+            what = f"columns.{format_toml_key(column.name)}: its texts look like dates, which are moved if it is a date"
+            yield Problem(
+                what, 'declare type = "date" (and source.dates, if they are not like 2024-12-31), or remove it'
+            )
 
 
 def _find_telling_columns(
@@ -163,7 +191,7 @@ def _tells(day: NDArray[np.int64], texts: NDArray[np.int64]) -> bool:
 
 def _rises(engine: Engine, frame: Any, column: BoundColumn, day: NDArray[np.int64], rows: NDArray[np.intp]) -> bool:
     """Whether the values, as numbers or as texts, rise or fall with the days, like numbers given one after another."""
-    if len(rows) < MIN_ROWS:
+    if len(rows) < MIN_ROWS_COMPARED:
         return False
     if column.column.storage.kind is Kind.CONTINUOUS:
         values = engine.collect(frame, {column.name: column.column}).column(0).to_numpy(zero_copy_only=False)[rows]
@@ -230,4 +258,4 @@ def _find_event_problems(policy: BoundPolicy) -> Iterator[Problem]:
         stored = column.column
         if column.kind is Kind.DATE or stored.storage.kind is Kind.DATE or stored.date_format is not None:
             what = f"columns.{format_toml_key(column.name)}: a released date shows how far those of events were moved"
-            yield Problem(what, "give it the role quasi-identifier or remove")
+            yield Problem(what, 'remove it, or let it move with them: role = "quasi-identifier" and of = "event"')

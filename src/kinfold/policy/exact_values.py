@@ -112,8 +112,8 @@ def describe_time_zones(columns: Iterable[BoundColumn]) -> tuple[str, ...]:
         dated = bound.kind is Kind.DATE or (bound.request.hierarchy is not None and bound.request.hierarchy.dates)
         if bound.average == "generalize" and dated and is_zoned(bound.column):
             zone = bound.column.zone if bound.kind is Kind.DATE else UTC_ZONE  # texts are in UTC
-            own = has_offset(bound.column.date_format)
-            clock = "as written, by each value's own offset from UTC" if own else f"those of {zone}"
+            has_offsets = has_offset(bound.column.date_format)
+            clock = "as written, by each value's own offset from UTC" if has_offsets else f"those of {zone}"
             notes.append(f"'{bound.name}': dates and times are {clock}")
     return tuple(notes)
 
@@ -164,12 +164,12 @@ def _read_moments_with_offsets(values: pa.Array) -> DistinctValues:
     codes = seconds[offsets.indices.fill_null(-1).to_numpy(zero_copy_only=False)]
     known = places >= 0
     pairs, inverse = np.unique(np.column_stack([places[known], codes[known]]), axis=0, return_inverse=True)
-    own = np.full(len(places), -1, np.int32)
-    own[known] = inverse.ravel()
+    pair_of_row = np.full(len(places), -1, np.int32)
+    pair_of_row[known] = inverse.ravel()
     unit = values.field("at").type.unit
     moments = ticks[pairs[:, 0]].view(f"datetime64[{unit}]")
     texts = [_format_zoned(moment, int(offset)) for moment, offset in zip(moments, pairs[:, 1], strict=True)]
-    return DistinctValues(np.array(texts, object), pa.array(ticks[pairs[:, 0]], pa.timestamp(unit)), own)
+    return DistinctValues(np.array(texts, object), pa.array(ticks[pairs[:, 0]], pa.timestamp(unit)), pair_of_row)
 
 
 def _offset_seconds(offset: str) -> int:
@@ -185,10 +185,10 @@ def _offset_seconds(offset: str) -> int:
 def _utc_offset(moment: np.datetime64, clock: tzinfo) -> int:
     """Return the offset of a zone from UTC in seconds at a time; 0 in years that Python's calendar lacks."""
     try:
-        here = datetime.fromisoformat(str(moment.astype("datetime64[s]"))).replace(tzinfo=UTC).astimezone(clock)
+        local = datetime.fromisoformat(str(moment.astype("datetime64[s]"))).replace(tzinfo=UTC).astimezone(clock)
     except (ValueError, OverflowError):
         return 0
-    return round((here.utcoffset() or timedelta()).total_seconds())
+    return round((local.utcoffset() or timedelta()).total_seconds())
 
 
 def _format_zoned(moment: np.datetime64, offset: int) -> str:

@@ -33,6 +33,7 @@ from kinfold.policy.review import Review, apply_answers
 from kinfold.policy.rules import parse_rule
 from kinfold.policy.toml_values import KeyPath, override_keys, read_toml
 from kinfold.policy.validation import (
+    PolicyFile,
     Section,
     check_date_formats,
     check_encoding,
@@ -49,7 +50,7 @@ from kinfold.tables.schema import ROLE_SYNONYMS, Kind, Role, normalize_category
 from kinfold.tables.source_form import ColumnForm, SourceForm
 
 PUBLIC_FILES = ("release", "certificate", "report", "dictionary", "datapackage")
-MAX_PARTS = 100_000  # the names of part files have five digits
+MAX_PART_FILES = 100_000  # the names of part files have five digits
 MIN_PART_BYTES = 10**6  # the size of smaller files is mostly headers
 MIN_SECRET_SEED = 10**11  # smaller seeds can be guessed
 
@@ -217,7 +218,7 @@ class HierarchySpec(Section):
     bottom: Number | None = None  # intervals: one open interval below
     dates: tuple[str, ...] | None = None
     levels: tuple[Texts, ...] | None = None
-    file: Path | None = None
+    file: PolicyFile | None = None
     tree: dict[str, Any] | None = None
 
     @model_validator(mode="after")
@@ -245,7 +246,7 @@ class ColumnPolicy(Section):
     ] = ()  # before or after each number of the source; released without it
     missing: Literal["refuse", "separate", "mean", "drop"] = "refuse"
     missing_rare: Literal["blank", "drop", "refuse"] = "blank"  # separate: records with a rare pattern
-    order: Texts | None = None
+    order: Annotated[Texts, Field(min_length=1)] | None = None
     average: Literal["mean", "median", "convex-median", "mode", "shares", "generalize", "suppress"] | None = None
     hierarchy: HierarchySpec | None = None
     weight: Positive = 1.0
@@ -263,14 +264,13 @@ class ColumnPolicy(Section):
 
     @property
     def removed(self) -> bool:
-        """Whether the column is not released; sampling weights are released only rounded or as means of classes."""
-        exact = self.role is Role.WEIGHT and self.round_to is None and not self.regrouped
-        return self.role in (Role.IDENTIFIER, Role.REMOVE) or exact
+        """Whether the column is not released; sampling weights are released only by class."""
+        return self.role in (Role.IDENTIFIER, Role.REMOVE) or (self.role is Role.WEIGHT and not self.regrouped)
 
     @property
     def regrouped(self) -> bool:
         """Whether sampling weights are released as the same weight for all records of a class."""
-        return self.role is Role.WEIGHT and (self.average is not None or bool(self.calibrate))
+        return self.role is Role.WEIGHT and bool(self.average or self.calibrate or self.round_to)
 
 
 class Output(Section):
@@ -284,16 +284,18 @@ class Output(Section):
     suppressed: Literal["drop", "star"] = "drop"
     format: Literal["csv", "parquet"] = "csv"
     # a folder of so many part files, or of files of this size; None: one file
-    parts: Annotated[Annotated[Integer, Field(ge=1, le=MAX_PARTS)] | str | None, BeforeValidator(_check_parts)] = None
+    parts: Annotated[Annotated[Integer, Field(ge=1, le=MAX_PART_FILES)] | str | None, BeforeValidator(_check_parts)] = (
+        None
+    )
     spreadsheet_safe: StrictBool = False  # puts an apostrophe before texts that look like formulas
     surrogate: StrictBool = False  # the column that identifies people is released, with other keys
-    surrogate_secret: Path | None = None  # a file; keys are then the same in every release with it
+    surrogate_secret: PolicyFile | None = None  # a file; keys are then the same in every release with it
 
 
 class LinkedTable(Section):
     """[tables.NAME]: a further table with one row for each person, released as a file of its own with this name."""
 
-    file: Path
+    file: PolicyFile
     link: str | None = None  # its column that numbers people; None: it has the name of privacy.unit
 
 
@@ -401,10 +403,9 @@ class Policy(Section):
         Keys that answers of `[review]` set are set first.
         """
         try:
-            policy = cls.model_validate(apply_answers(values))
+            return cls.model_validate(apply_answers(values), context=where and where.parent.absolute())
         except ValidationError as error:
             raise PolicyError(describe_problems(error, cls, where, options or {})) from None
-        return policy.resolve_paths(where.parent) if where else policy
 
     @property
     def form(self) -> SourceForm:
@@ -459,23 +460,7 @@ class Policy(Section):
 
     def resolve_paths(self, folder: Path) -> Policy:
         """Return the policy with absolute paths of its files, which are relative to a folder."""
-        columns = dict(self.columns)
-        for name, column in self.columns.items():
-            if column.hierarchy and column.hierarchy.file:
-                hierarchy = column.hierarchy.model_copy(update={"file": folder.absolute() / column.hierarchy.file})
-                columns[name] = column.model_copy(update={"hierarchy": hierarchy})
-        output = self.output
-        if output.surrogate_secret is not None:
-            secret = folder.absolute() / output.surrogate_secret
-            output = output.model_copy(update={"surrogate_secret": secret})
-        tables = {
-            name: each.model_copy(update={"file": folder.absolute() / each.file}) for name, each in self.tables.items()
-        }
-        privacy, population = self.privacy, self.privacy.population
-        if population is not None and population.table is not None:
-            people = population.model_copy(update={"table": folder.absolute() / population.table})
-            privacy = privacy.model_copy(update={"population": people})
-        return self.model_copy(update={"columns": columns, "output": output, "privacy": privacy, "tables": tables})
+        return self.parse(self.model_dump(exclude_unset=True), folder / "policy.toml")
 
     def toml(self) -> str:
         """Return the policy as TOML text that `load` reads."""

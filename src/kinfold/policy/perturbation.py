@@ -6,6 +6,8 @@ checked, with the perturbed values. These combinations are refused, because a pr
     a removed column, a weight      nothing of it is released, or it must stay what it counts
     generalized or suppressed       a generalized value must contain the original value
     people together, if quasi       rows of a person have one value, but are perturbed one by one
+    regions that differ in a        members of a household move together
+    household
     noise with l, p or alpha        noise makes equal values differ, so that every class would be diverse
     noise of text                   there is nothing to add it to
     a rule that repairs records     perturbed values may break it in records that no class average can repair
@@ -30,7 +32,9 @@ if TYPE_CHECKING:
     from kinfold.policy.model import Policy
     from kinfold.policy.rules import BoundRule
 
-PerturbationKind: TypeAlias = Literal["pram", "noise", "correlated noise", "rank swapping", "micro-averages"]
+PerturbationKind: TypeAlias = Literal[
+    "pram", "noise", "correlated noise", "rank swapping", "micro-averages", "record swapping"
+]
 StrictNumber = Annotated[float, Field(strict=True)]
 Probability = Annotated[StrictNumber, Field(ge=0, le=1)]
 
@@ -41,6 +45,7 @@ KINDS: Mapping[str, PerturbationKind] = {  # by key of the policy
     "correlated_noise": "correlated noise",
     "rank_swap": "rank swapping",
     "micro": "micro-averages",
+    "record_swap": "record swapping",
 }
 KIND_TEXTS: Mapping[PerturbationKind, str] = {
     "pram": "some values are replaced by others at random (invariant PRAM)",
@@ -48,6 +53,7 @@ KIND_TEXTS: Mapping[PerturbationKind, str] = {
     "correlated noise": "random noise is added, correlated as the columns are",
     "rank swapping": "values of similar size are swapped between records",
     "micro-averages": "neighbouring values are replaced by their mean",
+    "record swapping": "some households exchange their values with households elsewhere",
 }
 MAX_ROW_ERROR = 1e-9  # of the sum of a row of probabilities
 
@@ -63,12 +69,20 @@ class Perturbation(Section):
     correlated_noise: Annotated[StrictNumber, Field(gt=0)] | None = None  # share of the covariances
     rank_swap: Annotated[StrictNumber, Field(gt=0, le=100)] | None = None  # percent of the ranks
     micro: Annotated[StrictInt, Field(ge=2)] | None = None  # records that share each mean
+    record_swap: Probability | None = None  # share of the households that exchange their regions
+    similar: tuple[str, ...] = ()  # record_swap: columns in which households that swap agree
+    rare: tuple[str, ...] = ()  # record_swap: columns whose rare values force a household to swap
+    rare_below: Annotated[StrictInt, Field(ge=1)] | None = None  # records of an area that make a value not rare
     publish: StrictBool = False  # the parameters in the certificate
 
     @model_validator(mode="after")
     def _check_one_kind(self) -> Self:
         if sum(getattr(self, form) is not None for form in self.FORMS) != 1:
             raise ValueError(f"perturb has exactly one of {', '.join(self.FORMS)}")
+        if bool(self.rare) != bool(self.rare_below):
+            raise ValueError("rare and rare_below go together: columns, and a number of records")
+        if (self.similar or self.rare) and self.record_swap is None:
+            raise ValueError("similar, rare and rare_below are for record_swap")
         for row in (self.matrix or {}).values():
             if abs(sum(row.values()) - 1) > MAX_ROW_ERROR:
                 raise ValueError("the probabilities of a row of the matrix do not sum to 1")
@@ -97,6 +111,8 @@ class PerturbedColumn:
     categories: tuple[str, ...] = ()  # of PRAM, as `matrix`
     matrix: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
     variance: float = 0.0  # of the noise
+    places: NDArray[np.intp] | None = None  # of record swapping: the record whose value each record gets
+    counts: Mapping[str, int] = field(default_factory=dict)  # of record swapping: households, and those that swapped
 
     def describe(self) -> dict[str, Any]:
         """Return the entry of the certificate: the kind, and the parameters if they are published."""
@@ -118,10 +134,23 @@ def find_perturbation_problems(
     elif len({*correlated.values()}) > 1:
         what = f"the columns {', '.join(map(repr, correlated))} have different shares of correlated_noise"
         yield Problem(what, "give them the same share, or use noise")
+    yield from _check_swaps({c.name: c.request.perturb for c in perturbed}, columns)  # type: ignore[misc]
     for rule in rules:
         for name in dict.fromkeys(name for name, _ in rule.column_types if rule.repair and name in shares):
             what = f"rules: a rule with repair = true names '{name}', which is perturbed"
             yield Problem(what, "leave out repair, or do not perturb the column")
+
+
+def _check_swaps(perturbed: Mapping[str, Perturbation], columns: Sequence[BoundColumn]) -> Iterator[Problem]:
+    """Yield what keeps households from exchanging the regions in some columns."""
+    swapped = {name: how for name, how in perturbed.items() if how.record_swap is not None}
+    if len({how.model_copy(update={"publish": False}).model_dump_json() for how in swapped.values()}) > 1:
+        what = f"the columns {', '.join(map(repr, swapped))} have different keys of record_swap"
+        yield Problem(what, "give them the same: households exchange all levels of their region at once")
+    named = {name for how in swapped.values() for name in (*how.similar, *how.rare)}
+    for name in sorted(named - ({column.name for column in columns} - {*perturbed})):
+        what = f"record_swap names '{name}' as similar or rare, which is not a column, or is perturbed itself"
+        yield Problem(what, "name columns of the table that are not perturbed")
 
 
 def _check_column(bound: BoundColumn, policy: Policy) -> Iterator[Problem]:
@@ -137,16 +166,19 @@ def _check_column(bound: BoundColumn, policy: Policy) -> Iterator[Problem]:
     if bound.role is Role.QUASI and policy.method.people is not None:
         what = f"{where}: rows are perturbed one by one, and method.people recodes a person's rows alike"
         yield Problem(what, "leave out perturb, or method.people")
-    if bound.role is Role.QUASI and policy.privacy.household is not None and bound.request.household is not False:
+    by_record = bound.role is Role.QUASI and how.record_swap is None
+    if by_record and policy.privacy.household is not None and bound.request.household is not False:
         what = f"{where}: members are perturbed one by one, and privacy.household recodes what they share alike"
         yield Problem(what, f"leave perturb out, or set columns.{bound.name}.household = false")
     numeric = bound.column.storage.kind.is_numeric or bool(bound.column.date_format)
     if how.kind == "rank swapping" and bound.kind is Kind.NOMINAL and not numeric:
         yield Problem(f"{where}: rank_swap is for columns with an order, but this one is nominal", "use pram")
-    elif how.kind not in ("pram", "rank swapping") and not (numeric and bound.kind is not Kind.ORDINAL):
+    elif how.kind not in ("pram", "rank swapping", "record swapping") and not (
+        numeric and bound.kind is not Kind.ORDINAL
+    ):
         yield Problem(f"{where}: {how.key} is for numbers and dates", "use pram, or rank_swap for an ordinal column")
-    own, privacy = bound.request.l or policy.privacy.l, policy.privacy
+    diversity, privacy = bound.request.l or policy.privacy.l, policy.privacy
     noise = how.kind in ("noise", "correlated noise")
-    if noise and bound.role is Role.CONFIDENTIAL and (own or privacy.p or privacy.alpha):
+    if noise and bound.role is Role.CONFIDENTIAL and (diversity or privacy.p or privacy.alpha):
         what = f"{where}: noise makes equal values differ, so that l, p and alpha would hold without meaning"
         yield Problem(what, "use rank_swap or micro, or leave l, p and alpha out")

@@ -50,7 +50,7 @@ def read_population(
             raise DataError(what, fix="give a table with all quasi-identifiers of the policy")
         prepared = prepare(engine, frame, request)
         bound = bind(request, engine.schema(prepared.frame))
-        names = tuple(column.name for column in bound.with_role(Role.QUASI))
+        names = tuple(bound.quasi)
         tuples = Table(engine, prepared.frame, bound, Terms(names, (), (), (), ())).tuples
         order = [names.index(column.name) for column in policy.with_role(Role.QUASI)]
         return Tuples(tuple(tuples.attributes[a] for a in order), tuples.tally, tuples.frame)
@@ -94,8 +94,8 @@ def count_people(released: Tally, population: Tuples, names: Sequence[str]) -> C
         prefix, place = np.repeat(people, count) * len(values) + label, np.repeat(place, count)
         begun, classes = np.unique(classes * len(values) + code, return_inverse=True)
         at = np.minimum(np.searchsorted(begun, prefix), len(begun) - 1)
-        there = begun[at] == prefix
-        people, place = at[there], place[there]
+        matches = begun[at] == prefix
+        people, place = at[matches], place[matches]
     totals = np.bincount(people, population.tally.sizes[place], int(classes.max(initial=-1)) + 1).astype(np.int64)
     return np.asarray(totals[classes])
 

@@ -17,7 +17,7 @@ from kinfold.policy.model import ColumnPolicy, Policy
 from kinfold.policy.perturbation import KIND_TEXTS
 from kinfold.tables.engine import Engine
 from kinfold.tables.recoding import RecodedValues, ValueLimits, ValueMap, count_decimals
-from kinfold.tables.schema import Column, Role, Schema, Storage
+from kinfold.tables.schema import Column, Schema, Storage
 
 MAX_LIMIT_DECIMALS = 9  # of top, bottom and round_to
 LIMIT_KEYS = ("top", "bottom", "round_to")
@@ -61,9 +61,6 @@ def prepare(engine: Engine, original: Any, policy: Policy, index: Collection[str
         for name, unused in first.unused_names.items()
         if name in names and unused
     )
-    problems = [*_find_exact_weights(columns, second)]
-    if problems:
-        raise PolicyError(problems)
     changed = {**second.as_stored, **first.as_stored}
     return PreparedTable(second.frame, first.frame, changed, (*read_notes, *notes, *absent), public_notes)
 
@@ -94,14 +91,6 @@ def _describe_counts(column: ColumnPolicy, name: str, first: RecodedValues, seco
         parts = [f"{old} value{'s are' if old > 1 else ' is'} shown as {new} other{'s' if new > 1 else ''}", *parts]
     changed = first.changed.get(name, 0) + second.changed.get(name, 0)
     return f"{', '.join(parts)} ({changed:,} value{'' if changed == 1 else 's'} changed)"
-
-
-def _find_exact_weights(columns: Mapping[str, ColumnPolicy], limited: RecodedValues) -> Iterator[Problem]:
-    """Yield released sampling weights that rounding leaves as they are: exact weights can identify records."""
-    for name, column in columns.items():
-        if column.role is Role.WEIGHT and not column.removed and not column.regrouped and not limited.changed.get(name):
-            what = f"columns.{name}: round_to changes no weight, so that they would be released exactly"
-            yield Problem(what, "round to a larger number, or leave round_to out: the column is then removed")
 
 
 def _describe_limits(column: ColumnPolicy) -> list[str]:

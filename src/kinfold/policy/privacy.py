@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, StrictBool, StrictInt, model_validator
 
 from kinfold.errors import Problem
-from kinfold.policy.validation import Section
+from kinfold.policy.validation import PolicyFile, Section
+
+MAX_DIGITS = 100  # of a whole number in a policy: a double cannot hold one of more than 308
 
 
 def _to_integer(value: Any) -> Any:
     # accept numpy's integers, but not True
-    return operator.index(value) if hasattr(value, "__index__") and not isinstance(value, bool) else value
+    number = operator.index(value) if hasattr(value, "__index__") and not isinstance(value, bool) else value
+    if isinstance(number, int) and abs(number) >= 10**MAX_DIGITS:
+        raise ValueError(f"a whole number has at most {MAX_DIGITS} digits")
+    return number
 
 
 Integer = Annotated[StrictInt, BeforeValidator(_to_integer)]
@@ -42,7 +46,7 @@ class CombinationKeys(Section):
 class PopulationKeys(Section):
     """privacy.population: promises about the people that the table is a sample of."""
 
-    table: Path | None = None  # one row for each person, with the quasi-identifiers
+    table: PolicyFile | None = None  # one row for each person, with the quasi-identifiers
     size: Annotated[Integer, Field(ge=1)] | None = None  # of the population, without a table of it
     k: Annotated[Integer, Field(ge=2)] | None = None
     alpha: Annotated[Number, Field(gt=0, lt=1)] | None = None  # size: the risk that a class has fewer than k people
@@ -63,6 +67,8 @@ class PopulationKeys(Section):
                 raise ValueError(f"{key} is for a population with a {'table' if self.table is None else 'size'}")
         if self.size is not None and (self.k is None) != (self.alpha is None):
             raise ValueError("an estimated k-map needs k and alpha")
+        if self.size is not None and self.k is not None and self.k > self.size:
+            raise ValueError("k is above the size of the population")
         if self.presence is not None and self.presence[0] > self.presence[1]:
             raise ValueError("the first share of presence is above the second")
         return self

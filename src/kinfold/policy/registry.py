@@ -102,11 +102,6 @@ def get_default_method() -> Declaration:
     return next(each for each in list_methods().values() if each.auto_reason and not each.needs)
 
 
-def get_needs(name: str) -> tuple[Need, ...]:
-    """Return the needs of a method; `auto` has none."""
-    return get_method(name).needs if name != AUTO else ()
-
-
 def generalizes(name: str) -> bool:
     """Return whether a method replaces values by coarser, true ones; False for `auto`, which chooses later."""
     return name != AUTO and ".generalize." in METHOD_MODULES[name]  # without importing the method

@@ -295,13 +295,13 @@ def bind_rules(rules: Sequence[Rule], columns: Sequence[BoundColumn]) -> tuple[l
     bound, problems = [], []
     for number, rule in enumerate(rules, 1):
         tree = parse_rule(rule.check)
-        own = [*_find_unknown_columns(tree, known)]
-        if not own:
+        found_problems = [*_find_unknown_columns(tree, known)]
+        if not found_problems:
             try:
                 bound.append(BoundRule(rule.check, rule.repair, _type_condition(tree, known)))
             except _MismatchError as error:
-                own.append(Problem(*error.args))
-        problems += [replace(problem, what=f"rules, {number}: {problem.what}") for problem in own]
+                found_problems.append(Problem(*error.args))
+        problems += [replace(problem, what=f"rules, {number}: {problem.what}") for problem in found_problems]
     return bound, problems
 
 

@@ -67,7 +67,7 @@ def collect_policy_values(request: Mapping[str, Any], base: dict[str, Any] | Non
 
 def _find_key(keyword: str) -> KeyPath:
     """Return the key of a keyword; an unknown one goes into [privacy], so that its check reports it."""
-    renamed = {own: key for key, own in KEYWORDS.items()}
+    renamed = {keyword_name: key for key, keyword_name in KEYWORDS.items()}
     sections = (name for name, model in SECTION_MODELS.items() if keyword in model.model_fields)
     return renamed.get(keyword) or next(
         ((name, keyword) for name in sections if (name, keyword) not in KEYWORDS), ("privacy", keyword)
@@ -106,12 +106,12 @@ def add_policy_keywords(*more: Any, sections: Sequence[str] = tuple(SECTION_MODE
 
     def decorate(function: Function) -> Function:
         signature = inspect.signature(function)
-        own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
-        names = {each.name for each in own}
+        declared = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
+        names = {each.name for each in declared}
         further = [_keyword_parameter(field.name, field.default) for each in more for field in fields(each)]
         added = (*further, *_policy_parameters(sections))
         unique = list({each.name: each for each in reversed(added) if each.name not in names}.values())[::-1]
-        function.__signature__ = signature.replace(parameters=[*own, *unique])  # type: ignore[attr-defined]
+        function.__signature__ = signature.replace(parameters=[*declared, *unique])  # type: ignore[attr-defined]
         return function
 
     return decorate
@@ -132,10 +132,6 @@ def _keyword_parameter(name: str, default: Any) -> inspect.Parameter:
 JsonSchema: TypeAlias = dict[str, Any]
 
 SCHEMA_DIALECT = "http://json-schema.org/draft-07/schema#"  # TOML editors support this one
-KEY_PATHS = {"columns": "columns.NAME", "hierarchy": "columns.NAME.hierarchy", "rules": "rules[]"}
-KEY_PATHS |= {key: f"privacy.{key}" for key in ("risk_share", "combinations", "population")}
-KEY_PATHS |= {"tables": "tables.NAME"}
-KEY_PATHS |= {"perturb": "columns.NAME.perturb", "question": "review.NAME", "proposal": "review.proposal"}
 SECTION_KEYS = {  # sections of policy_keys.toml by the name of the model
     "Source": "source",
     "EngineSection": "engine",
@@ -219,35 +215,3 @@ def _simplify(value: Any) -> Any:
     if kept.get("type") == "object" and "minLength" in kept:
         kept["minProperties"] = kept.pop("minLength")
     return {LIMIT_KEYWORDS.get(key, key): _simplify(each) for key, each in kept.items()}
-
-
-def describe_keys() -> Iterator[tuple[str, str, str, str]]:
-    """Yield path, type, default and description of every key of a policy."""
-    schema = build_policy_schema()
-    for name, section in SECTION_KEYS.items():
-        part, path = schema["definitions"][name], KEY_PATHS.get(section, section)
-        for key, value in part["properties"].items():
-            default = f"`{json.dumps(value['default'])}`" if value.get("default") is not None else ""
-            default = "required" if key in part.get("required", ()) else default
-            yield f"{path}.{key}", _describe_type(value), default, value["description"]
-
-
-def _describe_type(value: JsonSchema) -> str:
-    if "anyOf" in value:
-        return ", or ".join(dict.fromkeys(_describe_type(each) for each in value["anyOf"]))
-    if "enum" in value:
-        roles = Role.QUASI in value["enum"]
-        return ", ".join(f"`{each}`" for each in value["enum"] if not (roles and each in ROLE_SYNONYMS))
-    if "$ref" in value:
-        return "a section of keys"
-    kind = value.get("type")
-    if kind == "array":
-        item = _describe_type(value.get("items", {}))
-        plurals = {"text": "texts", "number": "numbers"}
-        return f"list of {plurals.get(item, item if item.startswith('list') else 'texts, numbers')}"
-    if kind == "object":
-        return "keys and values"
-    names = {"integer": "whole number", "number": "number", "string": "text", "boolean": "`true`, `false`"}
-    bounds = {"minimum": "from {} up", "exclusiveMinimum": "above {}", "maximum": "to {}"}
-    limits = [text.format(f"{value[key]:g}") for key, text in bounds.items() if key in value]
-    return " ".join([names.get(str(kind), "anything"), *limits])

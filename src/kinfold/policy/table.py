@@ -1,11 +1,12 @@
 """A table in an engine with its bound policy: distinct tuples and records as arrays, read once, on first use.
 
-Generalization uses the tuples and never reads records.
+Generalization uses the tuples and never reads records. If an engine limits how many records one place holds, what needs
+all of them is refused for larger tables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -13,17 +14,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kinfold.errors import PolicyError, Problem
 from kinfold.models.terms import Terms
 from kinfold.policy.binding import BoundColumn, BoundPolicy
 from kinfold.policy.encoding import Attribute, CategoricalAttribute, encode
-from kinfold.policy.households import Households, number_households
+from kinfold.policy.model import Policy
+from kinfold.policy.people import Households, number_households
 from kinfold.policy.terms import build_scopes, collect_confidential, collect_weights, number_people, number_weights
 from kinfold.tables.engine import Engine
 from kinfold.tables.queries import label_rows
 from kinfold.tables.recoding import Recoding
 from kinfold.tables.regions import ValueCodes
 from kinfold.tables.schema import Column, Role
-from kinfold.tables.tally import PersonScopes, RecordWeights, Scopes, Spread, Tally
+from kinfold.tables.tally import Computed, PersonScopes, RecordWeights, Scopes, Spread, Tally
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +56,9 @@ class Table:
         columns = self.policy.with_role(Role.QUASI)
         frame = self.engine.tally(self.frame, [column.name for column in columns], {}).tuples
         tally = self.engine.tally(self.frame, self.terms.quasi, {})
-        tally = replace(tally, spreads=Spreads(self.engine, self.frame, self.terms))
+        names = [column.name for column in self.terms.confidential]
+        count = partial(_count_spread, self.engine, self.frame, self.terms)  # on each access: they may be large
+        tally = replace(tally, spreads=Computed(names, count))
         return Tuples(encode(self.engine, frame, columns), tally, frame, partial(self.engine.close, only_counts=True))
 
     @cached_property
@@ -121,20 +126,43 @@ class Table:
         return build_scopes(self.engine, self.frame, self.terms, self.person, self.weights)
 
 
-class Spreads(Mapping[str, Spread]):
-    """The spreads of the tuples of a table, counted by the engine on each access: they may be very large."""
+def _count_spread(engine: Engine, frame: Any, terms: Terms, name: str) -> Spread:
+    column = next(column for column in terms.confidential if column.name == name)
+    return column.sort_spread(engine.tally(frame, terms.quasi, {name: column.reading}).spreads[name])
 
-    def __init__(self, engine: Engine, frame: Any, terms: Terms) -> None:
-        self._engine, self._frame, self._quasi = engine, frame, terms.quasi
-        self._columns = {column.name: column for column in terms.confidential}
 
-    def __getitem__(self, name: str) -> Spread:
-        column = self._columns[name]
-        tally = self._engine.tally(self._frame, self._quasi, {name: column.reading})
-        return column.sort_spread(tally.spreads[name])
+GATHERING_FIX = "use engine duckdb; or, if the driver has the memory, raise engine.driver_rows"
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._columns)
 
-    def __len__(self) -> int:
-        return len(self._columns)
+def require_collectable(engine: Engine, frame: Any, policy: Policy) -> None:
+    """Refuse what needs every record in one place if the table has more than one place may hold."""
+    reasons = [*_find_reasons(policy)] if engine.max_collected_rows is not None else []
+    if reasons:
+        refuse_to_collect(engine, engine.schema(frame).rows, reasons)
+
+
+def refuse_to_collect(engine: Engine, records: int, reasons: Iterable[str]) -> None:
+    """Raise with these reasons if so many records do not fit into one place."""
+    limit = engine.max_collected_rows
+    if limit is not None and records > limit:
+        where = f"the driver of Spark would hold all {records:,} records, and it may collect {limit:,} at a time"
+        raise PolicyError(Problem(f"{reason}: {where}", GATHERING_FIX) for reason in reasons)
+
+
+def _find_reasons(policy: Policy) -> Iterator[str]:
+    """Yield what needs every record, whatever the method."""
+    privacy = policy.privacy
+    if privacy.unit is not None:
+        yield "privacy.unit counts people over the whole table"
+    if privacy.household is not None:
+        yield "privacy.household keeps households together over the whole table"
+    if privacy.joint:
+        yield "privacy.joint keeps promises about combinations of confidential values over the whole table"
+    if policy.rules:
+        yield "edit rules ([[rules]]) are checked in every record"
+    if policy.sampling_weights is not None:
+        yield "sampling weights are added up record by record"
+    if policy.report.measures == "all":
+        yield 'report.measures = "all" compares every record'
+    if perturbed := [f"columns.{name}" for name, column in policy.columns.items() if column.perturb is not None]:
+        yield f"perturb ({', '.join(perturbed)}) changes values in the order of the records"

@@ -66,7 +66,7 @@ def build_terms(policy: BoundPolicy, engine: Engine, frame: Any, *, released: bo
     privacy = policy.request.privacy
     joint = privacy.joint and len(confidential) > 1
     models = _build_models(policy, confidential)
-    quasi = tuple(column.name for column in policy.with_role(Role.QUASI))
+    quasi = tuple(policy.quasi)
     other = tuple(column.name for column in policy.columns if column.unprotected)
     removed = tuple(column.name for column in policy.columns if column.removed)
     events = _build_known_events(policy)
@@ -171,8 +171,8 @@ def _build_models(policy: BoundPolicy, confidential: Sequence[ConfidentialColumn
 
 
 def _build_column_models(policy: BoundPolicy, column: ConfidentialColumn) -> Iterator[Model]:
-    privacy, own = policy.request.privacy, policy[column.name].request
-    t, l = own.t or privacy.t, own.l or privacy.l
+    privacy, request = policy.request.privacy, policy[column.name].request
+    t, l = request.t or privacy.t, request.l or privacy.l
     if t is not None:
         yield TCloseness(t, column.name, column.distance, column.hierarchy)  # type: ignore[arg-type]
     if l is not None:
@@ -212,10 +212,13 @@ def number_people(engine: Engine, frame: Any, policy: BoundPolicy) -> NDArray[np
     return numbers
 
 
-def collect_weights(engine: Engine, frame: Any, column: Column) -> tuple[NDArray[np.int64], int]:
+def collect_weights(
+    engine: Engine, frame: Any, column: Column, most: int = MAX_EXACT_INTEGER
+) -> tuple[NDArray[np.int64], int]:
     """Return sampling weights as whole numbers of their last decimal, and the number of decimals.
 
-    Raise unless every record has a weight above 0: without one it would count nothing, or unknown.
+    They have fewer decimals if there would be more than `most` units in all. Raise unless every record has a weight
+    above 0: without one it would count nothing, or unknown.
     """
     values = engine.collect(frame, {column.name: column}).column(0).to_numpy(zero_copy_only=False)
     numbers = np.asarray(values, np.float64)
@@ -224,9 +227,11 @@ def collect_weights(engine: Engine, frame: Any, column: Column) -> tuple[NDArray
         what = f"columns.{column.name}: {plural(wrong, 'record has', 'records have')} no sampling weight above 0"
         raise DataError(what, fix="correct them, or leave out output.weighted, average and calibrate")
     decimals = MAX_WEIGHT_DECIMALS if column.decimals is None else min(column.decimals, MAX_WEIGHT_DECIMALS)
-    if numbers.sum() * 10.0**decimals >= MAX_EXACT_INTEGER:
-        what = f"columns.{column.name}: the sampling weights are too large to be added exactly"
-        raise DataError(what, fix="give them in larger units, or with fewer decimals")
+    total = float(numbers.sum()) + len(numbers)  # as rounded, at most
+    decimals = next((each for each in range(decimals, -1, -1) if total * 10.0**each < most), -1)
+    if decimals < 0:
+        what = f"columns.{column.name}: the sampling weights add up to more than {most:,}"
+        raise DataError(what, fix="give them in larger units")
     return np.maximum(np.round(numbers * 10.0**decimals).astype(np.int64), 1), decimals
 
 
@@ -235,14 +240,19 @@ def number_weights(engine: Engine, frame: Any, policy: BoundPolicy) -> RecordWei
     privacy, name = policy.request.privacy, policy.request.sampling_weights
     if name is None or not (privacy.weighted or privacy.individual_risk):
         return None
-    weights, decimals = collect_weights(engine, frame, policy[name].column)
-    if weights.sum() > MAX_WEIGHT_UNITS:
-        what = f"columns.{name}: the sampling weights add up to more than {MAX_WEIGHT_UNITS:,} of their last decimal"
-        raise DataError(what, fix="round them with round_to, or leave out privacy.weighted and individual_risk")
+    weights, decimals = collect_weights(engine, frame, policy[name].column, MAX_WEIGHT_UNITS)
     if privacy.individual_risk and weights.min() < 10**decimals:
         what = f"columns.{name}: a sampling weight is below 1, and a record stands for itself at least"
         raise DataError(what, fix="correct them, or leave out privacy.individual_risk")
     return RecordWeights(weights, decimals, privacy.weighted)
+
+
+def describe_weights(policy: BoundPolicy, weights: RecordWeights | None) -> tuple[str, ...]:
+    """Return a note if promises count weights with fewer decimals than the table has."""
+    name = policy.request.sampling_weights
+    if weights is None or name is None or weights.decimals == policy[name].column.decimals:
+        return ()
+    return (f"'{name}': promises count weights rounded to {plural(weights.decimals, 'decimal')}",)
 
 
 def build_scopes(

@@ -54,23 +54,23 @@ def edit_text(text: str, changes: Mapping[KeyPath, Any]) -> str:
 
 
 def _set_key(document: Any, key: KeyPath, value: Any) -> None:
-    place = document
+    section = document
     for depth, part in enumerate(key[:-1]):
-        if part not in place:
-            _start_section(document, place, key[: depth + 1], key)
-        place = place[part]
-        if not isinstance(place, Mapping):
+        if part not in section:
+            _start_section(document, section, key[: depth + 1], key)
+        section = section[part]
+        if not isinstance(section, Mapping):
             what = f"the policy: '{'.'.join(key[: depth + 1])}' is not a section"
             raise PolicyError(Problem(what, "correct it in the policy", key=key[: depth + 1]))
-    before, item = place.get(key[-1]), _to_item(value)
+    before, item = section.get(key[-1]), _to_item(value)
     if isinstance(item, Table) or isinstance(before, Table):  # a section must follow the keys of its parent
         if before is not None:
-            del place[key[-1]]
-        place.add(key[-1], item)
+            del section[key[-1]]
+        section.add(key[-1], item)
         return
     if before is not None and before.trivia.comment:
         item.comment(before.trivia.comment.lstrip("# "))
-    place[key[-1]] = item
+    section[key[-1]] = item
 
 
 def _to_item(value: Any) -> Any:
@@ -86,15 +86,15 @@ def _to_item(value: Any) -> Any:
     return table
 
 
-def _start_section(document: Any, place: Any, here: KeyPath, key: KeyPath) -> None:
+def _start_section(document: Any, parent: Any, path: KeyPath, key: KeyPath) -> None:
     """Start a section after an empty line; a table inside a column stays in its line."""
-    if len(here) >= INLINE_DEPTH:
-        place.add(here[-1], tomlkit.inline_table())
+    if len(path) >= INLINE_DEPTH:
+        parent.add(path[-1], tomlkit.inline_table())
         return
-    above = here == ("columns",) and len(key) > len(here) + 1  # [columns] has no line of its own
+    above = path == ("columns",) and len(key) > len(path) + 1  # [columns] has no line of its own
     if not above and not tomlkit.dumps(document).endswith("\n\n") and len(document):
         document.add(tomlkit.nl())
-    place.add(here[-1], tomlkit.table(is_super_table=above))
+    parent.add(path[-1], tomlkit.table(is_super_table=above))
 
 
 def _remove_key(document: Any, key: KeyPath) -> None:

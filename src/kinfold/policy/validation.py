@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, get_args, get_origin
+from typing import Annotated, Any, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, ValidationInfo
 
 from kinfold.errors import Problem
 from kinfold.tables.schema import Role
@@ -21,8 +21,6 @@ SEPARATORS = ",;|:^~!#&\t "
 SEPARATOR_NAMES = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";", "pipe": "|", "bar": "|"}
 DATE_FORMAT_PATTERN = r"(%[dmYyHMSbBfpIjz]|[A-Za-z0-9 ./:,+-])+"
 DIGITS_DATE_PATTERN = r"(%Y(%m(%d(%H(%M(%S)?)?)?)?)?)"  # the only order in which digits alone sort as dates
-
-
 NESTED_SECTIONS = (["privacy", "risk_share"], ["privacy", "combinations"], ["privacy", "population"])
 
 
@@ -30,6 +28,14 @@ class Section(BaseModel):
     """A section of a policy: unknown keys are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+def _resolve_path(path: Path, info: ValidationInfo) -> Path:
+    """Return a path relative to the folder of the policy, which is the context of the validation, if there is one."""
+    return path if info.context is None else info.context / path
+
+
+PolicyFile = Annotated[Path, AfterValidator(_resolve_path)]
 
 
 def wrap_in_list(value: Any) -> Any:
@@ -149,6 +155,7 @@ def _describe_problem(detail: Any, key: str, place: str, policy: type[BaseModel]
     if detail["type"] == "missing":
         return Problem(f"{place}: '{key}' is missing", _find_hint(key) or "add it", key=path)
     plain = re.sub(r"valid dictionary( or instance of \w+)?", "section of keys", detail["msg"])
+    plain = plain.replace("a valid path for <class 'pathlib.Path'>", "the path of a file, as text")
     plain = plain.removeprefix("Value error, ")
     plain = plain.replace("valid integer", "whole number").replace("valid tuple", "list").replace("valid ", "")
     plain = plain.removeprefix("Input ") if plain.startswith("Input ") else f"is refused: {plain}"

@@ -219,7 +219,7 @@ def _propose_weight(proposal: RoleProposal, columns: Sequence[RoleProposal], det
     if not named and (measured or not like_weights):
         return proposal
     reason = "sampling weights, for the risk in the population"
-    advice = "exact weights may identify a household or a stratum; with round_to they are released rounded"
+    advice = 'exact weights may identify a household or a stratum; with average = "mean" they are released by class'
     return replace(proposal, weight=True).with_role(Role.WEIGHT, reason, advice)
 
 

@@ -70,18 +70,10 @@ def _hash_content(content: Mapping[str, Any]) -> str:
 
 ModelName = Literal[
     "KAnonymity",
-    "LDiversity",
-    "TCloseness",
-    "PSensitive",
-    "AlphaK",
-    "BetaLikeness",
-    "DeltaDisclosure",
-    "AverageRisk",
-    "RiskShare",
-    "CombinationAnonymity",
-    "CombinationConfidence",
+    "LDiversity", "TCloseness", "PSensitive", "AlphaK", "BetaLikeness", "DeltaDisclosure", "AverageRisk", "RiskShare",
+    "CombinationAnonymity", "CombinationConfidence",
     "EstimatedKMap",
-]
+]  # fmt: skip
 MODELS = {name: getattr(models, name) for name in get_args(ModelName)}
 
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -356,9 +348,9 @@ def _read_events(entry: Any, columns: Sequence[Mapping[str, Any]], promises: Seq
     """Return what the certificate says that others know about events."""
     if entry is None:
         return None
-    own = [column for column in columns if "of" in column]
-    dates = [column for column in own if column["type"] == Kind.DATE]
-    codes, names = (tuple(c["name"] for c in each) for each in ([c for c in own if c not in dates], dates))
+    of_events = [column for column in columns if "of" in column]
+    dates = [column for column in of_events if column["type"] == Kind.DATE]
+    codes, names = (tuple(c["name"] for c in each) for each in ([c for c in of_events if c not in dates], dates))
     k = next(model.k for model in promises if isinstance(model, KAnonymity))
     formats = tuple(column.get("dates") for column in dates)
     return KnownEvents(k, entry["known"], codes, names, formats, entry["days"], entry["shift"])

@@ -73,8 +73,8 @@ def _list_tables(contents: ReleaseContents, file: Path) -> Iterator[dict[str, An
     present = [column.name for column in contents.schema]
     yield {"file": file.name, "columns": [name for name in present if name not in linked]}
     for name, columns in zip(policy.tables, parts.columns, strict=True):
-        own = [policy.privacy.unit, *(each for each in present if each in columns)]
-        yield {"file": file.with_stem(name).name, "columns": own}
+        names = [policy.privacy.unit, *(each for each in present if each in columns)]
+        yield {"file": file.with_stem(name).name, "columns": names}
 
 
 def _describe_columns(contents: ReleaseContents) -> Iterator[dict[str, Any]]:

@@ -49,10 +49,28 @@ def _add_population_findings(verdict: Verdict, table: Table, released: Any) -> V
     terms = table.terms
     if not terms.statements or verdict.problems:
         return verdict
-    tally = table.engine.tally(released, terms.quasi, {})
-    if table.population is not None:
-        tally = replace(tally, people=count_people(tally, table.population, terms.quasi))
+    tally = _tally_people(table, released)
     return replace(verdict, statements=tuple(model.check(tally) for model in terms.statements))
+
+
+def _tally_people(table: Table, released: Any) -> Tally:
+    """Return the classes of the released rows, with the people who fit each if the population is known."""
+    tally = table.engine.tally(released, table.terms.quasi, {})
+    if table.population is None:
+        return tally
+    return replace(tally, people=count_people(tally, table.population, table.terms.quasi))
+
+
+def add_population_risks(measures: Measures, table: Table, released: Any) -> Measures:
+    """Return the measures with the risk by the table of the population that the policy names."""
+    if table.population is None:
+        return measures
+    tally = _tally_people(table, released)
+    assert tally.people is not None  # noqa: S101  the population is known
+    risk = 1.0 / np.maximum(tally.people, tally.sizes)
+    largest, mean = float(risk.max()), float(np.average(risk, weights=tally.sizes))
+    values = {"journalist": {"max": largest, "mean": mean}, "journalist_max": largest, "marketer": mean}
+    return measures.with_measures("risk", values)
 
 
 def _add_people_findings(verdict: Verdict, table: Table, released: Any, recoding: Recoding) -> Verdict:
@@ -112,7 +130,8 @@ def add_perturbation(
     engine = table.engine
     kept = label_rows(engine, prepared.frame, planned.recoding).kept
     figures, linked, notes = measure_perturbation(engine, prepared, table.policy, released, kept)
-    notes += [PEOPLE_NOTE] if table.policy.request.privacy.unit is not None else []
+    by_record = any(c.perturbed is not None and c.perturbed.places is None for c in table.policy.columns)
+    notes += [PEOPLE_NOTE] if by_record and table.policy.request.privacy.unit is not None else []
     measures = measures.with_measure("loss", "perturbed", figures)
     measures = measures.with_measure("risk", "perturbed_linkage", linked, *notes)
     return measures.with_warnings([_describe_finding(each) for each in _find_broken_promises(table, prepared, planned)])

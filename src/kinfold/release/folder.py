@@ -203,11 +203,11 @@ def _certify_file(release: Release, file: Path, documents: Sequence[Path], *, tw
 
 
 def _open_checker(release: Release, file: Path) -> Any:
-    """Start the engine that reads what was written; Parquet parts of a cluster are checked in the cluster."""
+    """Start the engine that reads what was written; the parts of a cluster are checked in the cluster."""
     from kinfold.tables.duckdb.engine import DuckDB
 
     policy, in_cluster = release.policy.request, frames.is_spark(release.source)
-    if file.is_dir() and policy.output.format == "parquet" and (in_cluster or policy.engine.name == "spark"):
+    if file.is_dir() and (in_cluster or policy.engine.name == "spark"):
         master = policy.engine.master
         return open_spark_engine(release.source if in_cluster else None, master, policy.engine.resources)
     return DuckDB(policy.engine.resources.for_sources(_find_written(release, file)))
@@ -302,6 +302,7 @@ def _build_audit(release: Release, file: Path) -> dict[str, Any]:
         **{key: getattr(plan, key) for key in ("method", "reason", "repaired", "steps")},
         "refined": round(plan.refine_seconds, 3),
         "gap": plan.gap,
+        "curve": [[round(seconds, 3), share, bound] for seconds, share, bound in plan.curve],
         "blocks": plan.blocks,
         "notes": list(plan.notes),
         "seconds": round(release.seconds, 3),

@@ -21,6 +21,7 @@ from pathlib import Path
 
 from kinfold.disk import folders
 from kinfold.errors import PolicyError
+from kinfold.tables.databases.address import SCHEME
 
 RELEASE_PARTS = {"public", "internal"}
 NEW_FOLDER, OLD_FOLDER = "new", "old"  # in the temporary folder
@@ -29,6 +30,9 @@ MAX_ATTEMPTS = 10  # another process may create and remove the same folder meanw
 
 def check_target_folder(folder: Path, *, force: bool) -> None:
     """Raise, before any work, if a folder cannot be written or holds anything but a release."""
+    if SCHEME.match(str(folder)) and not Path(folder.parts[0]).exists():
+        what = f"'{folder.parts[0]}//…' is an address, and a release is written to a folder"
+        raise PolicyError(what, fix="name a folder; copy the finished folder to an object store, certificate.json last")
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise PolicyError(f"'{folder}' is not a folder", fix="name a folder for the release: --out DIR")
     if folder.is_dir() and (names := {entry.name for entry in folder.iterdir()}):

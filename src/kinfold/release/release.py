@@ -28,7 +28,7 @@ from kinfold.tables.display import Displayable
 from kinfold.tables.engine import Engine
 from kinfold.tables.queries import collect_rows, label_rows
 from kinfold.tables.recoding import Recoding
-from kinfold.tables.schema import AS_TEXT, Role, Schema
+from kinfold.tables.schema import AS_TEXT, Schema
 from kinfold.tables.text_values import quote_columns
 
 if TYPE_CHECKING:
@@ -73,8 +73,8 @@ class Release(Displayable):
             unnamed = [name for name in self.source.index if not self.policy[name].in_policy]
             # the check counted the values of confidential columns, nulls included
             blanked = {c.name: True for c in self.terms.confidential if c.name in self.original.blanked}
-            own = dict.fromkeys(self.policy.request.form.get_columns(self.schema.names), True)  # codes and units
-            changed = {**own, **blanked, **self.prepared.changed}
+            forms = dict.fromkeys(self.policy.request.form.get_columns(self.schema.names), True)  # codes and units
+            changed = {**forms, **blanked, **self.prepared.changed}
             return self.source.recode(rows, self.recoding, unnamed, changed, quoted=quoted)
 
     @property
@@ -88,7 +88,7 @@ class Release(Displayable):
     @property
     def labels(self) -> NDArray[np.int64]:
         """The equivalence class of each row of `frame`."""
-        return frames.number_classes(self.recoding, [column.name for column in self.policy.with_role(Role.QUASI)])
+        return frames.number_classes(self.recoding, self.policy.quasi)
 
     @property
     def recoding(self) -> Recoding:

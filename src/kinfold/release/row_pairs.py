@@ -175,7 +175,7 @@ MIN_COMMON_SHARE = 0.9  # of its values that an unchanged column has in both tab
 MIN_EXCESS_SHARE = 0.02  # of rows with equal values, above chance
 MAX_LOG_CHANCE = log(0.01)  # of values that are sorted by chance
 MAX_ORDER_CORRELATION = 0.5  # of original values with their rows: with more, sorted values are no surprise
-ROUNDING_TOLERANCE = 1e-9  # of shares
+SHARE_TOLERANCE = 1e-9  # of shares
 
 
 def _match_rows(tables: TablePair, attributes: Sequence[Attribute], others: Sequence[str]) -> NDArray[np.intp] | None:
@@ -266,7 +266,7 @@ def _detect_row_order(
             reason = f"the rows of the release are sorted by '{column.name}', those of the original are not"
             return RowOrder(True, reason)
     errors = [error for column in columns if (error := _position_error(column)) is not None]
-    if errors and sum(errors) > (1 + ROUNDING_TOLERANCE) * len(errors):
+    if errors and sum(errors) > (1 + SHARE_TOLERANCE) * len(errors):
         reason = (
             "released values are farther from the original values in the same rows than one value for all rows would "
             "be (SSE exceeds SST, or the same for categories): the rows were probably reordered"
@@ -297,7 +297,7 @@ def _compare_column(name: str, before: Ints, after: Ints) -> RowOrder | None:
         return None
     if same == 1.0:
         return RowOrder(False, f"'{name}' is the same in every row of both tables")
-    if common > 1.0 - ROUNDING_TOLERANCE or same - chance < (common - chance) / 2:
+    if common > 1.0 - SHARE_TOLERANCE or same - chance < (common - chance) / 2:
         return RowOrder(True, f"'{name}' has the same values in both tables, but in other rows")
     return RowOrder(False, f"'{name}' is the same in {same:.1%} of the rows of both tables")
 

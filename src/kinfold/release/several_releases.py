@@ -4,17 +4,26 @@
 people (`privacy.unit`). With it the holder compares releases exactly, and a later release keeps the classes of an
 earlier one (`anonymize --after`). It holds a hash of each person's number, which can be reversed by trying numbers.
 
-A recipient has only `public/`. Surrogates that link the releases say who is in which class. Without them every class
-is compared with its nearest class in the other release, by the quasi-identifiers of both: an estimate.
+A recipient has only `public/`. Surrogates that link the releases say who is in which class. Without them every class is
+compared with its nearest class in the other release, by the quasi-identifiers of both: an estimate.
+
+What they disclose: the attacker knows the quasi-identifiers of a person, and in which of the releases the person is.
+
+    candidates   the people who are in every class, of every release, that the person is in. k-anonymity of each
+                 release sets no lower bound on their number
+    values       what the confidential value of the person can be: the class of the person holds it in every release.
+                 If keys link the rows of the releases, one of the candidates holds it
+
+Cost: O(n s) for n people with s classes each.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +31,6 @@ from numpy.typing import NDArray
 from pyarrow import parquet
 
 from kinfold.errors import DataError, PolicyError, Problem, VerifyError
-from kinfold.measures.formulas.several_releases import PeopleInClasses, count_candidates, list_value_sets
 from kinfold.methods.task import EarlierClasses
 from kinfold.models.verdict import JointDisclosure
 from kinfold.policy.model import Policy
@@ -40,14 +48,98 @@ from kinfold.tables.engine import Engine
 from kinfold.tables.queries import number_rows
 from kinfold.tables.recoding import NO_CLASS
 from kinfold.tables.schema import AS_TEXT, Role, normalize_category
-from kinfold.tables.tally import Spread, Tally, encode_values
+from kinfold.tables.tally import Ints, Spread, Tally, encode_values
+
+ValueSet: TypeAlias = frozenset[int]
+
+
+@dataclass(frozen=True, eq=False)
+class PeopleInClasses:
+    """A release as rows: the person and the class of each row, and the code of each confidential value."""
+
+    person: Ints
+    label: Ints
+    values: Mapping[str, Ints] = field(default_factory=dict)
+
+    def list_places(self) -> list[list[int]]:
+        """Return the distinct pairs of a person and a class."""
+        return np.unique(np.column_stack([self.person, self.label]), axis=0).tolist()  # type: ignore[no-any-return]
+
+    def list_value_sets(self, name: str) -> list[ValueSet]:
+        """Return the set of values of each class."""
+        pairs = np.unique(np.column_stack([self.label, self.values[name]]), axis=0)
+        cuts = np.searchsorted(pairs[:, 0], np.arange(1, int(self.label.max(initial=-1)) + 1))
+        return [frozenset(part[:, 1].tolist()) for part in np.split(pairs, cuts)]
+
+
+def find_candidates(releases: Sequence[PeopleInClasses]) -> dict[int, frozenset[int]]:
+    """Return for each person in several of the releases the people who are in all of the person's classes.
+
+    >>> march = PeopleInClasses(np.array([1, 2, 3, 4]), np.array([0, 0, 1, 1]))
+    >>> april = PeopleInClasses(np.array([1, 2, 3, 5]), np.array([0, 1, 1, 0]))
+    >>> {person: [*others] for person, others in find_candidates([march, april]).items()}
+    {1: [1], 2: [2], 3: [3]}
+    """
+    members: dict[tuple[int, int], set[int]] = {}
+    places: dict[int, list[tuple[int, int]]] = {}
+    for number, release in enumerate(releases):
+        for person, label in release.list_places():
+            members.setdefault((number, label), set()).add(person)
+            places.setdefault(person, []).append((number, label))
+    shared: dict[tuple[tuple[int, int], ...], frozenset[int]] = {}
+    candidates = {}
+    for person, classes in sorted(places.items()):
+        if classes[0][0] != classes[-1][0]:  # in several releases
+            key = tuple(classes)
+            if key not in shared:
+                shared[key] = frozenset.intersection(*(frozenset(members[place]) for place in key))
+            candidates[person] = shared[key]
+    return candidates
+
+
+def list_candidate_values(releases: Sequence[PeopleInClasses], name: str) -> dict[int, ValueSet]:
+    """Return for each person in several releases the values of their candidates.
+
+    That is what a reader concludes who can tell which rows of the releases are of one person.
+
+    >>> march = PeopleInClasses(np.array([1, 2]), np.array([0, 0]), {"ill": np.array([7, 8])})
+    >>> list_candidate_values([march, PeopleInClasses(np.array([1]), np.array([0]), {"ill": np.array([7])})], "ill")
+    {1: frozenset({7})}
+    """
+    held: dict[int, set[int]] = {}
+    for release in releases:
+        for person, value in zip(release.person.tolist(), release.values[name].tolist(), strict=True):
+            held.setdefault(person, set()).add(value)
+    candidates = find_candidates(releases)
+    values = {each: frozenset[int]().union(*map(held.__getitem__, each)) for each in {*candidates.values()}}
+    return {person: values[each] for person, each in candidates.items()}
+
+
+def list_value_sets(releases: Sequence[PeopleInClasses], name: str) -> dict[int, list[ValueSet]]:
+    """Return for each person, for each release that they are in, the values that their class holds.
+
+    A person with several classes in one release may hold the values of any of them.
+
+    >>> march = PeopleInClasses(np.array([1, 2]), np.array([0, 0]), {"ill": np.array([7, 8])})
+    >>> list_value_sets([march], "ill") == {1: [{7, 8}], 2: [{7, 8}]}
+    True
+    """
+    sets: dict[int, list[ValueSet]] = {}
+    for release in releases:
+        classes, of_person = release.list_value_sets(name), dict[int, ValueSet]()
+        for person, label in release.list_places():
+            of_person[person] = of_person.get(person, frozenset()) | classes[label]
+        for person, values in of_person.items():
+            sets.setdefault(person, []).append(values)
+    return sets
+
 
 PEOPLE_FILE = "people.parquet"
 DIGEST_BYTES = 16  # of a person: two of 10^12 people are equal with a probability of 10^-15
 PERSON, CLASS = "person", "class"  # columns of the file; confidential columns follow as "value of NAME"
 VALUE_PREFIX = "value of "
-MAX_RECORDS = 2_000_000  # more are not held in one place
-MAX_CELLS = 10_000_000  # pairs of classes whose distances are held at a time: some 100 MB
+MAX_RECORDS_WITH_PEOPLE = 2_000_000  # more are not held in one place
+MAX_DISTANCES_HELD = 10_000_000  # pairs of classes whose distances are held at a time: some 100 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,11 +151,12 @@ class ReleasedPeople:
     person: NDArray[Any]  # hashes, or surrogates
     label: NDArray[np.int64]
     values: Mapping[str, NDArray[Any]]  # text, normalized: 1 and 1.0 are equal
+    keyed: bool = False  # whether its surrogates are the same in every release with its secret
 
     def take(self, rows: NDArray[Any]) -> ReleasedPeople:
         """Return some of the rows."""
         values = {name: texts[rows] for name, texts in self.values.items()}
-        return ReleasedPeople(self.name, self.checksum, self.person[rows], self.label[rows], values)
+        return replace(self, person=self.person[rows], label=self.label[rows], values=values)
 
 
 def hash_people(texts: Sequence[str]) -> list[str]:
@@ -91,12 +184,12 @@ def collect_people(engine: Engine, original: Any, prepared: Any, unit: str, name
 def list_people(release: Release) -> ReleasedPeople | None:
     """Return who is in which class; None if the policy names no people, or a cluster or a very large table has them."""
     unit, spark = release.policy.request.privacy.unit, release.policy.request.engine.name == "spark"
-    if unit is None or spark or frames.is_spark(release.source) or release.verdict.records > MAX_RECORDS:
+    if unit is None or spark or frames.is_spark(release.source) or release.verdict.records > MAX_RECORDS_WITH_PEOPLE:
         return None
     names = [column.name for column in release.terms.confidential]
     everyone = collect_people(release.engine, release.original, release.prepared.frame, unit, names)
     people = everyone.take(release.recoding.kept)
-    people = replace(people, label=release.labels)
+    people = replace(people, label=release.labels, keyed=release.policy.request.output.surrogate_secret is not None)
     return people.take(people.person != "")
 
 
@@ -146,8 +239,12 @@ def read_people(folder: Path) -> ReleasedPeople | None:
         values = {name.removeprefix(VALUE_PREFIX): _normalize(table.column(name).to_pylist()) for name in names}
     except (OSError, ValueError, KeyError):
         raise DataError(f"'{file}' cannot be read", fix="make the earlier release again") from None
-    checksum = read_certificate(find_public_folder(folder)).content["release"]["sha256"]
-    return ReleasedPeople(folder.name, checksum, person, label.astype(np.int64), values)
+    entry = read_certificate(find_public_folder(folder)).content["release"]
+    return ReleasedPeople(folder.name, entry["sha256"], person, label.astype(np.int64), values, _is_keyed(entry))
+
+
+def _is_keyed(entry: Mapping[str, Any]) -> bool:
+    return (entry.get("people") or {}).get("surrogate") == "keyed"
 
 
 def _require_people(table: pa.Table) -> pa.Table:
@@ -168,7 +265,7 @@ def read_surrogates(folder: Path) -> ReleasedPeople | None:
     public = find_public_folder(folder)
     certificate = read_certificate(public)
     entry, terms = certificate.content["release"], read_terms(certificate)
-    if (entry.get("people") or {}).get("surrogate") != "keyed" or terms.unit is None:
+    if not _is_keyed(entry) or terms.unit is None:
         return None
     names = [column.name for column in terms.confidential]
     with DuckDB() as engine:
@@ -176,7 +273,7 @@ def read_surrogates(folder: Path) -> ReleasedPeople | None:
         people = collect_people(engine, frame, frame, terms.unit, names)
         label = number_rows(engine, frame, terms.quasi).astype(np.int64)
     known = people.person != ""
-    return replace(people, name=folder.name, checksum=entry["sha256"], label=label).take(known)
+    return replace(people, name=folder.name, checksum=entry["sha256"], label=label, keyed=True).take(known)
 
 
 def _normalize(texts: Sequence[str | None]) -> NDArray[Any]:
@@ -186,20 +283,20 @@ def _normalize(texts: Sequence[str | None]) -> NDArray[Any]:
 def build_earlier_classes(earlier: Sequence[ReleasedPeople], current: ReleasedPeople) -> EarlierClasses:
     """Return who of a table was in which class of earlier releases; `current` has no classes yet."""
     releases = number_releases([*earlier, current])
-    here, places = releases[-1], [release.list_places() for release in releases[:-1]]
+    people, places = releases[-1], [release.list_places() for release in releases[:-1]]
     classes: dict[int, list[tuple[int, int]]] = {}
     for number, pairs in enumerate(places):
         for person, label in pairs:
             classes.setdefault(person, []).append((number, label))
     groups: dict[tuple[tuple[int, int], ...], int] = {}
-    present = [tuple(classes.get(person, ())) for person in here.person.tolist()]
+    present = [tuple(classes.get(person, ())) for person in people.person.tolist()]
     group = np.array([groups.setdefault(key, len(groups)) if key else NO_CLASS for key in present], np.int64)
-    held = {name: [release.list_value_sets(name) for release in releases[:-1]] for name in here.values}
+    value_sets = {name: [release.list_value_sets(name) for release in releases[:-1]] for name in people.values}
     sets = [
-        {name: frozenset().union(*(held[name][n][c] for n, c in key if n == key[-1][0])) for name in held}
+        {name: frozenset().union(*(value_sets[name][n][c] for n, c in key if n == key[-1][0])) for name in value_sets}
         for key in groups
     ]
-    return EarlierClasses(group, sets, here.values)
+    return EarlierClasses(group, sets, people.values)
 
 
 def number_releases(tables: Sequence[ReleasedPeople]) -> list[PeopleInClasses]:
@@ -255,20 +352,27 @@ def compare_releases(new: Path, earlier: Sequence[Path]) -> JointDisclosure:
 def summarize_disclosure(tables: Sequence[ReleasedPeople], k: int) -> JointDisclosure:
     """Return what releases disclose together; the first one is the new release."""
     releases = number_releases(tables)
-    candidates = np.array([*count_candidates(releases).values()], np.int64)
+    linked = [release for release, table in zip(releases, tables, strict=True) if table.keyed]
+    candidates = np.array([len(each) for each in find_candidates(releases).values()], np.int64)
     sizes, counts = np.unique(candidates, return_counts=True)
     values = {}
     for name in releases[0].values:
-        sets = [held for held in list_value_sets(releases, name).values() if len(held) > 1]
-        remaining = [len(frozenset.intersection(*held)) for held in sets]
+        possible = list_candidate_values(linked, name)
+        values_of = {person: classes for person, classes in list_value_sets(releases, name).items() if len(classes) > 1}
+        sets = [*values_of.values()]
+        remaining = [
+            len(frozenset.intersection(*classes, possible.get(person, classes[0])))
+            for person, classes in values_of.items()
+        ]
         values[name] = {
             "smallest": min(remaining, default=None),
             "one_left": sum(count <= 1 for count in remaining),
-            "same_set": sum(len({*held}) == 1 for held in sets),
+            "same_set": sum(len({*of_person}) == 1 for of_person in sets),
         }
     small = {int(size): int(count) for size, count in zip(sizes, counts, strict=True) if size < k}
     least = int(candidates.min()) if len(candidates) else None
-    return JointDisclosure(tuple(table.name for table in tables[1:]), len(candidates), k, least, small, values)
+    names = tuple(table.name for table in tables[1:])
+    return JointDisclosure(names, len(candidates), k, least, small, values, linked=len(linked) > 1)
 
 
 def estimate_disclosure(new: Path, other: Path, k: int) -> JointDisclosure:
@@ -277,24 +381,24 @@ def estimate_disclosure(new: Path, other: Path, k: int) -> JointDisclosure:
     Someone who is in both classes holds a value of both. So the people in both are at most the sum over the values of
     the smaller count, by the column for which it is smallest; a pair of classes without a common value has no people.
     """
-    here, there = _tally_folder(new), _tally_folder(other)
-    nearest = _find_nearest_classes(here, there)
-    names = [name for name in there.spreads if name in here.spreads]
-    shared = {name: _count_shared(here.spreads[name], there.spreads[name], nearest) for name in names}
-    most = there.sizes.copy()
+    new_tally, other_tally = _tally_folder(new), _tally_folder(other)
+    nearest = _find_nearest_classes(new_tally, other_tally)
+    names = [name for name in other_tally.spreads if name in new_tally.spreads]
+    shared = {name: _count_shared(new_tally.spreads[name], other_tally.spreads[name], nearest) for name in names}
+    most = other_tally.sizes.copy()
     for counts, _, _ in shared.values():
         most = np.minimum(most, counts)
     both = most > 0
     values = {
         name: {
             "smallest": int(left[both].min()) if both.any() else None,
-            "one_left": int(there.sizes[both & (left == 1)].sum()),
-            "same_set": int(there.sizes[both & same].sum()),
+            "one_left": int(other_tally.sizes[both & (left == 1)].sum()),
+            "same_set": int(other_tally.sizes[both & same].sum()),
         }
         for name, (_, left, same) in shared.items()
     }
-    sizes = {int(n): int(there.sizes[most == n].sum()) for n in np.unique(most[both & (most < k)])}
-    least, people = int(most[both].min()) if both.any() else None, int(there.sizes[both].sum())
+    sizes = {int(n): int(other_tally.sizes[most == n].sum()) for n in np.unique(most[both & (most < k)])}
+    least, people = int(most[both].min()) if both.any() else None, int(other_tally.sizes[both].sum())
     return JointDisclosure((other.name,), people, k, least, sizes, values, estimated=True)
 
 
@@ -310,12 +414,12 @@ def _tally_folder(folder: Path) -> Tally:
         return engine.tally(frame, terms.quasi, {column.name: AS_TEXT for column in terms.confidential})
 
 
-def _find_nearest_classes(here: Tally, there: Tally) -> NDArray[np.int64]:
+def _find_nearest_classes(new_tally: Tally, other_tally: Tally) -> NDArray[np.int64]:
     """Return for each class of the other release the nearest class of the new one, by their common columns."""
-    pairs = [_read_keys(there, here, name) for name in there.keys if name in here.keys]
-    step, nearest = max(1, MAX_CELLS // max(len(here), 1)), np.zeros(len(there), np.int64)
-    for start in range(0, len(there), step):
-        distances = np.zeros((len(nearest[start : start + step]), len(here)))
+    pairs = [_read_keys(other_tally, new_tally, name) for name in other_tally.keys if name in new_tally.keys]
+    step, nearest = max(1, MAX_DISTANCES_HELD // max(len(new_tally), 1)), np.zeros(len(other_tally), np.int64)
+    for start in range(0, len(other_tally), step):
+        distances = np.zeros((len(nearest[start : start + step]), len(new_tally)))
         for one, other in pairs:
             part = one[start : start + step, None]
             distances += (part - other) ** 2 if part.dtype.kind == "f" else part != other
@@ -323,9 +427,9 @@ def _find_nearest_classes(here: Tally, there: Tally) -> NDArray[np.int64]:
     return nearest
 
 
-def _read_keys(there: Tally, here: Tally, name: str) -> tuple[NDArray[Any], NDArray[Any]]:
+def _read_keys(other_tally: Tally, new_tally: Tally, name: str) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return a column of the classes of both releases: numbers in standard deviations, else texts."""
-    texts = [["" if text is None else str(text) for text in tally.keys[name]] for tally in (there, here)]
+    texts = [["" if text is None else str(text) for text in tally.keys[name]] for tally in (other_tally, new_tally)]
     try:
         one, other = (np.array([float(text) for text in part]) for part in texts)
     except ValueError:  # not numbers
@@ -334,10 +438,10 @@ def _read_keys(there: Tally, here: Tally, name: str) -> tuple[NDArray[Any], NDAr
     return one / spread, other / spread
 
 
-def _count_shared(here: Spread, there: Spread, nearest: NDArray[np.int64]) -> tuple[Any, Any, Any]:
+def _count_shared(new_spread: Spread, other_spread: Spread, nearest: NDArray[np.int64]) -> tuple[Any, Any, Any]:
     """Return for each class the records and the values that it can share with its nearest class, and if all are."""
     counts = [dict[int, dict[str, int]](), dict[int, dict[str, int]]()]
-    for spread, by_class in zip((here, there), counts, strict=True):
+    for spread, by_class in zip((new_spread, other_spread), counts, strict=True):
         for group, code, count in zip(spread.group, spread.code, spread.count, strict=True):
             by_class.setdefault(int(group), {})[str(spread.values[code])] = int(count)
     rows = [(counts[0][int(near)], counts[1][place]) for place, near in enumerate(nearest)]

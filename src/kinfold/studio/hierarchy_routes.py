@@ -54,15 +54,15 @@ async def show(call: Call) -> Any:
 
 @route("/api/hierarchy/effect")
 async def show_effect(call: Call) -> Any:
-    """Return the share of unique records at each level, if only this column is generalized."""
+    """Return the shares of unique records at each level, if only this column is generalized."""
     session, name = _get_column(call)
     policy, spec = get_usable_policy(session), _get_spec(session, name)
     roles = [(each, column.role) for each, column in policy.columns.items()]
     key = ("effect", name, str(roles), str(policy.columns.get(name)))
-    shares = await query_table(
+    counted = await query_table(
         session, lambda engine, frame: count_unique_by_level(engine, frame, policy, name, spec), key
     )
-    return {"unique": shares}
+    return dict(zip(("unique", "alone"), counted, strict=True))
 
 
 @route("/api/hierarchy", "PUT")
@@ -277,8 +277,8 @@ def _read_values(
 
 def count_unique_by_level(
     engine: Engine, frame: Any, policy: Policy, name: str, spec: HierarchySpec | None
-) -> list[float]:
-    """Return the share of unique records at each level of a hierarchy; the other quasi-identifiers stay as they are."""
+) -> tuple[list[float], list[float]]:
+    """Return the shares of unique records at each level: with the other quasi-identifiers as they are, and alone."""
     frame, bound, single, texts = _read_values(engine, frame, policy, name)
     hierarchy = try_hierarchy(ColumnValues(bound, {text: 1 for text in texts if text is not None}), spec)
     row_of = {text: row for row, text in enumerate(hierarchy.values.tolist())}
@@ -287,13 +287,15 @@ def count_unique_by_level(
     tally = engine.tally(frame, [name, *quasi], {})
     own = np.array([label_row[key] for key in tally.keys[name]], np.int64)
     _, others = np.unique(encode_columns(tally.keys, quasi or [name]) * bool(quasi), axis=0, return_inverse=True)
-    shares = []
+    with_others: list[float] = []
+    by_column: list[float] = []
     for level in range(hierarchy.height + 1):
         labels = np.where(own < 0, -1, hierarchy.paths[own, level]) + 1
         _, groups = np.unique(others.ravel() * (labels.max() + 1) + labels, return_inverse=True)
-        sizes = np.bincount(groups, tally.sizes)
-        shares.append(float((sizes == 1).sum() / max(sizes.sum(), 1)))
-    return shares
+        for shares, codes in ((with_others, groups), (by_column, labels)):
+            sizes = np.bincount(codes, tally.sizes)
+            shares.append(float((sizes == 1).sum() / max(sizes.sum(), 1)))
+    return with_others, by_column
 
 
 def _is_quasi(policy: Policy, name: str) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from kinfold.errors import KinfoldError, Problem, locate_bug
 from kinfold.policy.toml_text import LocatedProblem, locate_problems
 
 MB, GB = 10**6, 10**9
+SHEET_KEY = ("source", "sheet")
 MEMORY_FIX = "free some memory, or use fewer records at a time"
 
 
@@ -56,12 +58,17 @@ def make_refusal(error: BaseException) -> Refusal:
         return error
     if isinstance(error, KinfoldError):
         refusal = Refusal(422, error.text())
-        refusal.problems = [LocatedProblem(problem).to_dict() for problem in error.problems]
+        refusal.problems = [LocatedProblem(problem).to_dict() | _list_choices(problem) for problem in error.problems]
         return refusal
     if isinstance(error, MemoryError):
         return Refusal(500, "there is not enough memory for this table", MEMORY_FIX)
     what = f"bug in kinfold: {type(error).__name__} {locate_bug(error)}"
     return Refusal(500, what, "please report the line above; it holds none of your data")
+
+
+def _list_choices(problem: Problem) -> dict[str, Any]:
+    """Return the sheets of a workbook, of which the page lets one be chosen."""
+    return {"choices": list(problem.values)} if problem.key == SHEET_KEY and problem.values else {}
 
 
 def format_bytes(size: int) -> str:

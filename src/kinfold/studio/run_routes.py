@@ -17,7 +17,7 @@ from starlette.responses import FileResponse, JSONResponse
 from kinfold.comparison import Outcome, Setting, rank
 from kinfold.errors import Unreachable
 from kinfold.policy.toml_values import KeyPath
-from kinfold.release.report.risk_utility_map import MAP_WIDTH
+from kinfold.release.report.risk_utility_map import MAP_HEIGHTS, MAP_WIDTH
 from kinfold.studio.column_pairs import compare_pair
 from kinfold.studio.guard import Call, route
 from kinfold.studio.job_queue import Job
@@ -41,7 +41,7 @@ from kinfold.studio.table_loading import clean_name, get_bounds
 
 REPORT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
 RELEASE_PARTS = ("public", "internal")
-MIN_MAP_WIDTH, MAX_MAP_WIDTH = 180, 1200  # pixels
+MIN_MAP_WIDTH, MAX_MAP_WIDTH, MIN_MAP_HEIGHT = 180, 1200, 220  # pixels
 MAX_ROWS_PER_PAGE = 500
 FACT_NAMES = ("verdict", "classes", "records", "task", "suda", "stages")
 
@@ -265,7 +265,7 @@ def build_map(session: StudioSession, width: int) -> dict[str, Any]:
         {"run": each.measures["run"], "risk": each.risk, "loss": each.loss, "pareto": each.best}
         for each in ranking.ranked
     ]
-    return {"points": points, "chart": make_chart(ranking.map(width))}
+    return {"points": points, "chart": make_chart(ranking.map(width, (MIN_MAP_HEIGHT, *MAP_HEIGHTS)))}
 
 
 def _make_outcome(run: StudioRun) -> Outcome:

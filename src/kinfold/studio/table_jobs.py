@@ -36,13 +36,13 @@ from kinfold.policy.model import Policy
 from kinfold.policy.toml_values import parse_toml
 from kinfold.profiling.profile import ColumnProfile, Profile, profile
 from kinfold.profiling.starter_policy import list_hierarchy_files, write_starter_policy
-from kinfold.progress import watch_cost
+from kinfold.progress import SearchCurve, watch_search
 from kinfold.release.folder import MAX_RECORDS_CHECKED_TWICE
 from kinfold.release.release import Release
 from kinfold.release.report.chart import VEGA_LITE, Chart, build_specification, load_script, load_theme
 from kinfold.release.report.description import ReleaseContents, describe
 from kinfold.release.report.distribution_charts import chart_class_sizes, chart_column
-from kinfold.release.report.facts import MAX_LABELS, Bins, ColumnFacts, Facts, compute_edges, count_bins
+from kinfold.release.report.facts import MAX_BAR_LABELS, Bins, ColumnFacts, Facts, compute_edges, count_bins
 from kinfold.release.report.page import describe_unique_columns
 from kinfold.release.report.sentences import LIMITS, explain_promise, write_details, write_headline
 from kinfold.studio.release_rows import write_rows
@@ -73,7 +73,6 @@ STAGE_SHARES = {  # part of the whole progress, 0 to 1, that each stage takes
 }
 PLANNING_SHARE = (0.08, 0.6)  # of stages that a method names itself
 MAX_ATTACK_RECORDS = 50_000  # the attack on a larger table takes too long
-MIN_COST_STEP = 0.002  # smaller steps are not added to the curve
 
 EventSender: TypeAlias = Callable[[Mapping[str, Any]], None]
 
@@ -161,10 +160,10 @@ def _build_histogram(engine: Engine, frame: Any, result: ColumnProfile, column: 
     values = engine.profile(frame, [column])[column.name]
     return {
         "form": "labels",
-        "labels": list(values.values[:MAX_LABELS]),
-        "counts": list(values.counts[:MAX_LABELS]),
-        "rest": values.filled - sum(values.counts[:MAX_LABELS]),
-        "rest_labels": max(values.distinct - MAX_LABELS, 0),
+        "labels": list(values.values[:MAX_BAR_LABELS]),
+        "counts": list(values.counts[:MAX_BAR_LABELS]),
+        "rest": values.filled - sum(values.counts[:MAX_BAR_LABELS]),
+        "rest_labels": max(values.distinct - MAX_BAR_LABELS, 0),
         "missing": column.nulls,
     }
 
@@ -235,10 +234,6 @@ class RunReporter:
 
     send: EventSender
     started: float = field(default_factory=time.monotonic)
-    first: float | None = None
-    base: float = 1.0  # share that the previous searches reached
-    share: float = 1.0  # of the first cost
-    cost: float = 0.0
     max_share: float = 0.0  # progress never goes back
     stages: list[tuple[str, float]] = field(default_factory=list)  # and when each began, in seconds
 
@@ -265,28 +260,23 @@ class RunReporter:
             seconds[stage] = seconds.get(stage, 0.0) + end - begin
         return {stage: round(total, 3) for stage, total in seconds.items()}
 
-    def report_cost(self, cost: float) -> None:
-        """Send a cost as a share of the first one; a new search continues where the last one ended."""
-        if self.first is None or cost > self.cost * (1 + 1e-9):
-            self.first, self.base = cost, self.share
-        share = self.base * cost / self.first if self.first else self.base
-        self.cost = cost
-        if share <= self.share - MIN_COST_STEP or share == 1.0:
-            self.share = share
-            self.send({"event": "cost", "seconds": round(time.monotonic() - self.started, 3), "share": round(share, 5)})
+    def report_curve(self, curve: SearchCurve) -> None:
+        """Send the last point of the curve of the search."""
+        seconds, share = round(time.monotonic() - self.started, 3), round(curve.share, 5)
+        self.send({"event": "cost", "seconds": seconds, "share": share})
 
 
 def make_run(request: Mapping[str, Any], send: EventSender) -> Any:
     """Make and save a release; return what a page shows of it: verdict, class sizes, records at risk, measures."""
     folder, reporter = Path(request["folder"]), RunReporter(send)
     policy = Policy.load(request["policy"])
-    with watch_cost(reporter.report_cost):
+    with watch_search(reporter.report_curve) as curve:
         release = pipeline.anonymize(Path(request["source"]), policy, progress=reporter.report_progress)
     release.save(folder / "release", progress=reporter.report_progress)
     reporter.report_progress("explain", 0, 1)
     facts = describe(ReleaseContents(release), internal=True)
     write_json(folder / "columns.json", {column.name: describe_column(column) for column in facts.columns})
-    bound = None if release.plan.gap is None else reporter.share * (1 - release.plan.gap)
+    bound = None if release.plan.gap is None else curve.share * (1 - release.plan.gap)
     send({"event": "summary", "summary": _summarize(release, facts) | {"bound": bound}})
     write_json(folder / "attack.json", _run_attack(release))
     write_rows(release, folder)

@@ -22,17 +22,18 @@ from pathlib import Path
 from queue import Queue
 from typing import TYPE_CHECKING, Any
 
+from kinfold.disk.folders import end_with_parent
+
 if TYPE_CHECKING:  # loaded after the output of libraries is discarded
     from kinfold.studio.table_jobs import EventSender
 
 PROGRESS_SECONDS = 0.1  # between two reports of progress
-PR_SET_PDEATHSIG = 1  # prctl: the signal when the parent ends
 
 
 def main() -> None:
     """Do the jobs that arrive on standard input."""
     send = _make_sender()
-    _end_with_server()
+    end_with_parent()
     send({"event": "loaded", "uncompiled": load_modules()})
     lines: Queue[bytes] = Queue()
     threading.Thread(target=_read_requests, args=(lines,), daemon=True).start()
@@ -106,15 +107,6 @@ def load_modules() -> list[str]:
     open_engine().close()
     load_renderer()
     return load_kernels()
-
-
-def _end_with_server() -> None:
-    """Ask Linux to kill this process when the server ends."""
-    if sys.platform.startswith("linux"):
-        import ctypes
-        import signal
-
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _read_requests(lines: Queue[bytes]) -> None:

@@ -92,6 +92,12 @@ def replace_categories(engine: Engine, frame: Any, name: str, make_text: Callabl
     return engine.apply(frame, recoding, engine.schema(frame))
 
 
+def unify_numbers(engine: Engine, frame: Any, name: str) -> Any:
+    """Return a frame in which equal numbers of a column have one text: 1 and 1.0."""
+    texts = [normalize_category(text) for text in engine.tally(frame, [name], {}).keys[name] if text is not None]
+    return frame if len({*texts}) == len(texts) else replace_categories(engine, frame, name, str)
+
+
 def fill_from_group(engine: Engine, frame: Any, by: str, names: Sequence[str]) -> tuple[Any, dict[str, int]]:
     """Return a frame whose missing cells have the first value in the rows with the same value of `by`; count them."""
     columns: dict[str, Treatment] = dict.fromkeys(frame.names, Keep())

@@ -5,10 +5,10 @@
     function      equal values of a have equal b          town -> postcode; both ways: town <-> postcode
     implication   one value of a has one value of b       alive = "yes" implies cause is missing
 
-A relation counts only if it says something: at least `MIN_EXPECTED` rows would break it by chance, if the columns were
-independent, and few of them do. Missing values are values of categories; rows with a missing number are left out of
-orders and sums. `check` is an edit rule of a policy. Cost: O(s log s) for each pair of the columns of s sampled rows,
-and for each triple of numbers O(1) for most.
+A relation counts only if it says something: at least `MIN_EXPECTED_BREAKS` rows would break it by chance, if the
+columns were independent, and few of them do. Missing values are values of categories; rows with a missing number are
+left out of orders and sums. `check` is an edit rule of a policy. Cost: O(s log s) for each pair of the columns of s
+sampled rows, and for each triple of numbers O(1) for most.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-SAMPLED_ROWS = 5_000
-MIN_ROWS = 30  # with both values, of an order or a sum
-MIN_EXPECTED = 10.0  # rows that would break a relation by chance
-MIN_SHARE = 0.99  # of the rows to which a relation applies in which it holds
-MAX_UNEXPLAINED = 0.1  # share of the rows expected by chance that break a relation
-MAX_NUMBERS = 14  # columns of numbers whose sums are tested: 364 triples
-MAX_CATEGORIES = 30  # of a column in an implication
-FIRST_ROWS = 200  # tested before the others: most sums and functions fail there
+RELATION_SAMPLE_ROWS = 5_000  # a share of 1 % is then fifty rows
+MIN_ROWS_COMPARED = 30  # with both values, of an order or a sum
+MIN_EXPECTED_BREAKS = 10.0  # rows that would break a relation by chance
+MIN_HOLDING_SHARE = 0.99  # of the rows to which a relation applies in which it holds
+MAX_UNEXPLAINED_BREAKS = 0.1  # share of the rows expected by chance that break a relation
+MAX_NUMBERS_SUMMED = 14  # columns of numbers whose sums are tested: 364 triples
+MAX_IMPLICATION_CATEGORIES = 30  # of a column in an implication
+FIRST_ROWS_COMPARED = 200  # tested before the others: most sums and functions fail there
 MIN_FIRST_SHARE = 0.95  # of the first rows in which a relation holds, if it may hold in all
 MIN_VARIED_SHARE = 0.2  # of rows in which a number of a sum is not the one of the first row
 TOLERANCE = 1e-9  # of sums, relative to the larger side
@@ -87,7 +87,7 @@ class Relation:
 
 def find_relations(columns: Sequence[SampledColumn], recoded: Collection[str]) -> list[Relation]:
     """Return the relations with a recoded column that hold in almost every sampled row."""
-    numbers = [column for column in columns if column.numbers is not None][:MAX_NUMBERS]
+    numbers = [column for column in columns if column.numbers is not None][:MAX_NUMBERS_SUMMED]
     pairs = [(a, b) for a, b in permutations(columns, 2) if {a.name, b.name} & {*recoded}]
     relations = [r for r in (*_find_orders(numbers), *_find_sums(numbers)) if {*r.columns} & {*recoded}]
     functions = {r.columns: r for r in (find_function(a, b) for a, b in pairs) if r}
@@ -111,7 +111,9 @@ def find_relations(columns: Sequence[SampledColumn], recoded: Collection[str]) -
 def _judge(kind: RelationKind, columns: tuple[str, ...], check: str, counts: tuple[int, int, float]) -> Relation | None:
     """Return a relation, given the rows to which it applies, those that break it and those that chance would break."""
     rows, broken, expected = counts
-    if expected < MIN_EXPECTED or broken > min((1 - MIN_SHARE) * rows, MAX_UNEXPLAINED * expected):
+    if expected < MIN_EXPECTED_BREAKS or broken > min(
+        (1 - MIN_HOLDING_SHARE) * rows, MAX_UNEXPLAINED_BREAKS * expected
+    ):
         return None
     return Relation(kind, columns, check, rows, 1 - broken / rows, expected)
 
@@ -122,7 +124,7 @@ def _find_orders(numbers: Sequence[SampledColumn]) -> Iterator[Relation]:
         assert b.numbers is not None  # noqa: S101
         known = ~np.isnan(a.numbers) & ~np.isnan(b.numbers)
         rows = int(known.sum())
-        if a.dates != b.dates or rows < MIN_ROWS:
+        if a.dates != b.dates or rows < MIN_ROWS_COMPARED:
             continue
         x, y = a.numbers[known], b.numbers[known]
         if (x == y).all():
@@ -132,7 +134,7 @@ def _find_orders(numbers: Sequence[SampledColumn]) -> Iterator[Relation]:
             continue
         for low, high, one, other in ((a, b, x, y), (b, a, y, x)):
             broken = int((one > other).sum())
-            if broken <= (1 - MIN_SHARE) * rows:
+            if broken <= (1 - MIN_HOLDING_SHARE) * rows:
                 expected = float(np.searchsorted(np.sort(other), one, side="left").sum() / rows)  # of shuffled rows
                 check = f"{quote(low.name)} <= {quote(high.name)}"
                 if relation := _judge("order", (low.name, high.name), check, (rows, broken, expected)):
@@ -157,12 +159,15 @@ def _find_sums(numbers: Sequence[SampledColumn]) -> Iterator[Relation]:
 
 def _count_sum(total: Any, a: Any, b: Any) -> tuple[int, int]:
     """Return the rows with all numbers and those in which the sum is another number; 0 and 0 if it says nothing."""
-    first = ~np.isnan(total[:FIRST_ROWS] + a[:FIRST_ROWS] + b[:FIRST_ROWS])
-    if _count_unequal(*(each[:FIRST_ROWS][first] for each in (total, a, b))) > (1 - MIN_FIRST_SHARE) * FIRST_ROWS:
+    first = ~np.isnan(total[:FIRST_ROWS_COMPARED] + a[:FIRST_ROWS_COMPARED] + b[:FIRST_ROWS_COMPARED])
+    if (
+        _count_unequal(*(each[:FIRST_ROWS_COMPARED][first] for each in (total, a, b)))
+        > (1 - MIN_FIRST_SHARE) * FIRST_ROWS_COMPARED
+    ):
         return 0, 0
     known = ~np.isnan(total + a + b)
     parts = [column[known] for column in (total, a, b)]
-    if known.sum() < MIN_ROWS or min((part != part[0]).mean() for part in parts) < MIN_VARIED_SHARE:
+    if known.sum() < MIN_ROWS_COMPARED or min((part != part[0]).mean() for part in parts) < MIN_VARIED_SHARE:
         return 0, 0
     return int(known.sum()), _count_unequal(*parts)
 
@@ -177,7 +182,10 @@ def find_function(a: SampledColumn, b: SampledColumn) -> Relation | None:
     rows, differ = int(sizes[sizes > 1].sum()), 1.0 - float((shares**2).sum())
     expected = float(np.maximum(sizes - 1, 0).sum()) * differ
     pairs = a.keys * len(shares) + b.keys
-    if expected < MIN_EXPECTED or _count_minority(pairs[:FIRST_ROWS], len(shares)) > (1 - MIN_FIRST_SHARE) * FIRST_ROWS:
+    if (
+        expected < MIN_EXPECTED_BREAKS
+        or _count_minority(pairs[:FIRST_ROWS_COMPARED], len(shares)) > (1 - MIN_FIRST_SHARE) * FIRST_ROWS_COMPARED
+    ):
         return None
     check = f"{quote(a.name)} -> {quote(b.name)}"
     return _judge("function", (a.name, b.name), check, (rows, _count_minority(pairs, len(shares)), expected))
@@ -191,7 +199,7 @@ def _count_minority(pairs: Codes, values: int) -> int:
 
 
 def _find_implications(a: SampledColumn, b: SampledColumn) -> Iterator[Relation]:
-    if len(a.labels) > MAX_CATEGORIES + 1 or len(b.labels) > MAX_CATEGORIES + 1:
+    if len(a.labels) > MAX_IMPLICATION_CATEGORIES + 1 or len(b.labels) > MAX_IMPLICATION_CATEGORIES + 1:
         return
     counts = np.bincount(a.codes * len(b.labels) + b.codes, minlength=len(a.labels) * len(b.labels))
     table = counts.reshape(len(a.labels), len(b.labels))

@@ -21,18 +21,19 @@ CANONICAL_NUMBER_PATTERN = r"0|-?[1-9][0-9]*|-?(0|[1-9][0-9]*)\.[0-9]*[1-9]"  # 
 MAX_EXACT_INTEGER = 2**53  # below, a double holds every whole number
 MAX_DECIMAL_DIGITS = 38  # of a decimal of 128 bits, in DuckDB and in Arrow
 SECONDS_PER_DAY = 86_400
+SPACES = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 MAX_NUMBER_LENGTH = 400  # characters of a number without an exponent: enough for every double
 
 _number_regex, _canonical_regex = re.compile(NUMBER_PATTERN), re.compile(CANONICAL_NUMBER_PATTERN)
 
 
 def normalize_category(text: str) -> str:
-    """Return one text for all notations of a number; any other text is unchanged.
+    r"""Return one text for all notations of a number; any other text is unchanged.
 
-    >>> [normalize_category(text) for text in ("1.50", "-0.0", "+1", " 1e3", "007", "flu", "1e-1000", ".5")]
+    >>> [normalize_category(text) for text in ("1.50", "-0.0", "+1", " 1e3", "007", "flu", "1e-1000", "\u00a0.5")]
     ['1.5', '0', '1', '1000', '007', 'flu', '1e-1000', '0.5']
     """
-    bare = text.strip(" ")
+    bare = text.strip(SPACES)
     if not _number_regex.fullmatch(bare) or (_canonical_regex.fullmatch(text) and len(text) <= MAX_NUMBER_LENGTH):
         return text
     number = Decimal(bare)

@@ -7,15 +7,34 @@ rows: merging classes adds their sizes and their spreads.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 Ints: TypeAlias = NDArray[np.int64]
 Values: TypeAlias = NDArray[Any]
+Item = TypeVar("Item")
+
+
+class Computed(Mapping[str, Item]):
+    """Values by name that are computed when they are read."""
+
+    def __init__(self, names: Sequence[str], compute: Callable[[str], Item]) -> None:
+        self._names, self._compute = tuple(names), compute
+
+    def __getitem__(self, name: str) -> Item:
+        if name not in self._names:
+            raise KeyError(name)
+        return self._compute(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
 @dataclass(frozen=True, eq=False)

@@ -48,7 +48,10 @@ class NamedResult(Mapping[str, Any]):
 
 def to_numbers(values: ArrayLike) -> Floats:
     """Return values as floats, records by attributes; a flat array is one column."""
-    array = np.asarray(values, np.float64)
+    try:
+        array = np.asarray(values, np.float64)
+    except (TypeError, ValueError):  # its message may quote a value
+        raise DataError("the values are not numbers", fix="give numbers, NaN for a missing one") from None
     return array[:, None] if array.ndim == 1 else array
 
 

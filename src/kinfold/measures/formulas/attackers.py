@@ -29,9 +29,10 @@ SIGMOD 2007 (presence).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from kinfold.errors import DataError
 from kinfold.measures.formulas.arrays import (
@@ -44,12 +45,6 @@ from kinfold.measures.formulas.arrays import (
     count_class_sizes,
     group_rows,
 )
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from numpy.typing import ArrayLike, NDArray
-
 
 MIN_SERIES_CLASS = 48  # from this class size up, SERIES_TERMS terms suffice for any p
 SERIES_TERMS = 64  # at f = 48 and p near 0, the slowest case, the last term is 1e-32 of the first
@@ -222,6 +217,8 @@ def presence(sizes: ArrayLike, population: ArrayLike) -> Floats:
 def count_fitting(keys: ArrayLike, weights: ArrayLike | None = None, share: float = 1.0) -> tuple[Floats, Floats]:
     """Return for each record the records that fit it, and the sum of their weights.
 
+    With several keys, a record without any key is not counted for complete records, as in sdcMicro.
+
     >>> [each.tolist() for each in count_fitting([[0], [0], [1], [-1]], [10.0, 20.0, 30.0, 40.0], share=0.5)]
     [[2.5, 2.5, 1.5, 4.0], [50.0, 50.0, 50.0, 100.0]]
     """
@@ -230,25 +227,27 @@ def count_fitting(keys: ArrayLike, weights: ArrayLike | None = None, share: floa
         raise NotApplicable("there is no record")
     weight = np.ones(len(codes)) if weights is None else np.asarray(weights, np.float64)
     group, first = group_rows(codes)
-    own = np.column_stack([np.bincount(group), np.bincount(group, weight)]).astype(np.float64)
+    counts = np.column_stack([np.bincount(group), np.bincount(group, weight)]).astype(np.float64)
     tuples = codes[first]
     pattern, example = group_rows(tuples < 0)
     rows = [np.flatnonzero(pattern == number) for number in range(len(example))]
-    totals = own.copy()
+    totals, missing = counts.copy(), (tuples < 0).sum(axis=1)
     for known in rows:
         for other in rows:
+            if missing[known[0]] == 0 and missing[other[0]] == tuples.shape[1] > 1:
+                continue
             shared = (tuples[known[0]] >= 0) & (tuples[other[0]] >= 0)
-            totals[known] += _sum_fitting(tuples, own, known, other, shared, share)
-    totals[(tuples < 0).all(axis=1)] = own.sum(axis=0)
+            totals[known] += _sum_fitting(tuples, counts, known, other, shared, share)
+    totals[missing == tuples.shape[1]] = counts.sum(axis=0)
     return totals[group, 0], totals[group, 1]
 
 
-def _sum_fitting(tuples: Ints, own: Floats, known: Ints, other: Ints, shared: np.ndarray, share: float) -> Floats:
+def _sum_fitting(tuples: Ints, counts: Floats, known: Ints, other: Ints, shared: np.ndarray, share: float) -> Floats:
     """Return for some tuples the counts of other tuples that agree in the shared columns."""
     part = (tuples[other[0]] < 0).any()
     both, _ = group_rows(np.concatenate([tuples[known], tuples[other]])[:, shared]) if shared.any() else (None, None)
     group = np.zeros(len(known) + len(other), np.int64) if both is None else both
-    here, there = group[: len(known)], group[len(known) :]
-    sums = np.column_stack([np.bincount(there, own[other, j], int(group.max()) + 1) for j in (0, 1)])[here]
-    others = sums - own[known] if known[0] == other[0] else sums  # the tuple itself is no other one
+    one, two = group[: len(known)], group[len(known) :]
+    sums = np.column_stack([np.bincount(two, counts[other, j], int(group.max()) + 1) for j in (0, 1)])[one]
+    others = sums - counts[known] if known[0] == other[0] else sums  # the tuple itself is no other one
     return np.asarray(others * (share if part else 1.0), np.float64)

@@ -1,4 +1,4 @@
-"""Attribute disclosure: inference of confidential values, interval disclosure, and dominance in class averages.
+"""Attribute disclosure: inference, intervals, dominance in class averages, likeness, and combinations of few columns.
 
 Inference: how much better an attacker guesses a confidential value with the release. Without it the best guess is the
 same for all records; with it there is one guess for each class.
@@ -25,22 +25,58 @@ x_1 ≥ x_2 ≥ … and their total T:
 Both rules are about amounts, which add up, such as turnover or income, not about ages or years; see `are_amounts`. A
 class with total 0 is safe. Source: Hundepool et al., Statistical Disclosure Control, Wiley 2012, chapter 4. Cost: one
 sort for all columns, then one pass for each.
+
+Likeness: how far the values of a confidential column in a class are from those of the whole table. With p the share of
+a value among all records and q its share in a class, over all classes:
+
+    basic β       the largest (q - p) / p: how much more frequent a value becomes in a class
+    enhanced β    the same, if no value has (q - p) / p > -ln p; otherwise no β holds, and it is infinite
+    δ             the largest |log2(q / p)| over every value of the column in every class: infinite if a value is absent
+                  from a class. Over the values that are present it is finite, but not monotone: merging two classes may
+                  raise it
+
+    multi-entropy of a record    exp(entropy) of each confidential column in the part of the class that agrees in the
+                                 other confidential columns; the least over the parts and the columns
+
+A missing value is a value. Cost: one sort of the records for each column.
+
+Sources: Cao & Karras, PVLDB 5(11), 2012 (β-likeness); Brickell & Shmatikov, KDD 2008 (δ-disclosure); Machanavajjhala et
+al., ACM TKDD 1(1), 2007, section 4.3 (several confidential columns).
+
+Combinations: their class sizes, and how surely one tells a confidential value. A combination is a tuple of values of
+`size` of the keys (of all of them, if there are fewer) that some record has. Its class are the records with these
+values; the confidence of a confidential value is its share in that class. k-anonymity on combinations (LKC privacy,
+k^m-anonymity) asks for k records in every class and a confidence of at most C, also for shorter combinations: their
+classes are unions of these, so they hold as many records and have no higher confidence. A missing value is a value.
+
+Cost: one sort of the records for each set of `size` columns.
+
+Sources: Mohammed, Fung, Hung & Lee, KDD 2009 (LKC privacy); Terrovitis, Mamoulis & Kalnis, PVLDB 1(1), 2008 (k^m).
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import combinations
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from kinfold.errors import DataError, PolicyError
-from kinfold.measures.formulas.arrays import Flags, Floats, Ints, NotApplicable, check_codes, check_labels, pair_arrays
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike
+from kinfold.measures.formulas.arrays import (
+    Flags,
+    Floats,
+    Ints,
+    NamedResult,
+    NotApplicable,
+    check_codes,
+    check_labels,
+    group_rows,
+    pair_arrays,
+)
 
 
 def inference_gain(classes: ArrayLike, values: ArrayLike, weight: ArrayLike | None = None) -> float:
@@ -120,10 +156,13 @@ def interval_credit(
     return np.asarray(np.mean(shares, axis=0), np.float64)
 
 
-def interval_by_deviation(original: ArrayLike, released: ArrayLike, k: float = 0.05) -> float:
+def interval_by_deviation(
+    original: ArrayLike, released: ArrayLike, k: float = 0.05, weight: ArrayLike | None = None
+) -> float:
     """Return the share of records with every number within k deviations of its released one, 0 to 1: less is better.
 
-    The deviation is that of the released column, with n - 1. A number missing from either table is outside.
+    The deviation is that of the released column, with n - 1. A number missing from either table is outside. `weight` is
+    the number of records of each row, 1 by default.
 
     >>> interval_by_deviation([1.0, 2.0, 9.0, 10.0], [1.5, 1.5, 9.0, 10.0])
     0.5
@@ -131,11 +170,14 @@ def interval_by_deviation(original: ArrayLike, released: ArrayLike, k: float = 0
     x, y = pair_arrays(original, released)
     if not k >= 0:
         raise PolicyError("k is below 0", fix="give the width of the interval in deviations, such as 0.05")
-    known = y[~np.isnan(y).any(axis=1)]
-    if len(known) < 2:
+    records = np.ones(len(y)) if weight is None else np.asarray(weight, np.float64)
+    there = ~np.isnan(y).any(axis=1)
+    known, number = y[there], records[there]
+    if number.sum() < 2:
         raise NotApplicable("there are fewer than two released records")
-    inside = np.abs(x - y) <= k * known.std(axis=0, ddof=1)  # a comparison with NaN is false
-    return float(inside.all(axis=1).mean())
+    squares = number @ (known - np.average(known, axis=0, weights=number)) ** 2
+    inside = np.abs(x - y) <= k * np.sqrt(squares / (number.sum() - 1))  # a comparison with NaN is false
+    return float(np.average(inside.all(axis=1), weights=records))
 
 
 class _ReleasedRanks(NamedTuple):
@@ -263,3 +305,113 @@ def find_revealing_classes(
     totals, first = order.sum_classes(value), order.take_largest(value)
     order.take_largest(value)
     return order.by_label(first > k / 100.0 * totals), order.by_label(order.sum_classes(value) < p / 100.0 * first)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Likeness(NamedResult):
+    """The least β, enhanced β and δ that a table has; infinite if none holds."""
+
+    beta: float
+    enhanced_beta: float
+    delta: float
+    delta_present: float  # over the values that are present in a class
+    enhanced_excess: float  # the largest (q - p) / p + ln p: no enhanced β holds if it is above 0
+    value_is_absent: bool  # from some class
+
+
+def measure_likeness(classes: ArrayLike, values: ArrayLike) -> Likeness:
+    """Return how far the values in the classes are from those of the table; less is better.
+
+    >>> result = measure_likeness([0, 0, 0, 1, 1, 1], [0, 0, 1, 0, 1, 1])
+    >>> round(result.beta, 4), round(result.enhanced_beta, 4), round(result.delta, 4)
+    (0.3333, 0.3333, 0.585)
+    """
+    label, value = check_labels(classes), check_codes(values)[:, 0]
+    if label.shape != value.shape:
+        raise DataError("classes and values do not pair up", fix="give one class and one value per record")
+    label, value = label[label >= 0], value[label >= 0]
+    if label.size == 0:
+        raise NotApplicable("there is no released record")
+    totals = np.bincount(value + 1)  # with null, code -1
+    sizes = np.bincount(label)
+    cells, count = np.unique(label * len(totals) + value + 1, return_counts=True)
+    group, place = cells // len(totals), cells % len(totals)
+    ratio = (count * len(label)) / (sizes[group] * totals[place])  # q / p
+    gain, log_share = ratio - 1.0, np.log(totals[place] / len(label))
+    beta, excess = max(0.0, float(gain.max())), float((gain + log_share).max())
+    absent = len(cells) < (sizes > 0).sum() * (totals > 0).sum()
+    present = float(np.abs(np.log2(ratio)).max())
+    return Likeness(
+        beta, beta if excess <= 0 else math.inf, math.inf if absent else present, present, excess, bool(absent)
+    )
+
+
+def multi_entropy(classes: ArrayLike, values: ArrayLike) -> Floats:
+    """Return the multi-entropy of the class of each record, from 1 up: more is better; `values` is one column each.
+
+    >>> multi_entropy([0, 0, 0, 0, 1, 1], [[0, 0], [0, 1], [1, 0], [1, 1], [0, 0], [1, 0]]).tolist()
+    [2.0, 2.0, 2.0, 2.0, 1.0, 1.0]
+    """
+    label, codes = check_labels(classes), check_codes(values)
+    if len(label) != len(codes) or (label.size and label.min() < 0):
+        raise DataError("classes and values do not pair up", fix="give one class and the values of each record")
+    if label.size == 0:
+        raise NotApplicable("there is no record")
+    least = np.full(int(label.max()) + 1, np.inf)
+    for j in range(codes.shape[1]):
+        part, first = group_rows(np.column_stack([label, np.delete(codes, j, axis=1)]))
+        np.minimum.at(least, label[first], _exponential_entropy(part, codes[:, j]))
+    return np.asarray(least[label], np.float64)
+
+
+def _exponential_entropy(part: Ints, value: Ints) -> Floats:
+    """Return exp(entropy) of the values of each part."""
+    width = int(value.max()) + 2
+    cells, count = np.unique(part * width + value + 1, return_counts=True)
+    group, sizes = cells // width, np.bincount(part)
+    logs = np.bincount(group, count * np.log(count))
+    return np.asarray(np.exp(np.log(sizes) - logs / sizes), np.float64)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Combinations(NamedResult):
+    """The classes of every combination of `size` keys; shorter ones have no smaller class and no higher confidence."""
+
+    least_class: int
+    confidence: float | None  # the largest of any confidential value; None without such a column
+    combinations: int  # distinct tuples of values
+    sizes: Ints  # of their classes
+    by_value: Floats | Mapping[Any, float] | None  # the largest confidence of each value; by code null comes last
+
+    def count_below(self, k: int) -> int:
+        """Return the number of combinations with fewer than k records."""
+        return int((self.sizes < k).sum())
+
+
+def measure_combinations(keys: ArrayLike, size: int, values: ArrayLike | None = None) -> Combinations:
+    """Return the classes of every combination of `size` keys; `values` are confidential.
+
+    >>> result = measure_combinations([[0, 0], [0, 1], [1, 1], [1, 1]], size=1, values=[0, 1, 1, 1])
+    >>> result.least_class, result.combinations, result.confidence
+    (1, 4, 1.0)
+    """
+    codes = check_codes(keys)
+    if not isinstance(size, int | np.integer) or size < 1:
+        raise PolicyError(f"size is {size}", fix="give the number of values that an attacker knows, from 1 up")
+    if not codes.size:
+        raise NotApplicable("there is no record")
+    value = None if values is None else check_codes(values)[:, 0]
+    if value is not None and len(value) != len(codes):
+        raise DataError("keys and values do not pair up", fix="give one value per record")
+    width = 0 if value is None else int(value.max()) + 2
+    sizes, best = [], np.zeros(width)
+    for columns in combinations(range(codes.shape[1]), min(size, codes.shape[1])):
+        group, _ = group_rows(codes[:, columns])
+        count = np.bincount(group)
+        sizes.append(count)
+        if value is not None:
+            cells, joint = np.unique(group * width + np.where(value < 0, width - 1, value), return_counts=True)
+            np.maximum.at(best, cells % width, joint / count[cells // width])
+    classes = np.concatenate(sizes)
+    confidence = None if value is None else float(best.max())
+    return Combinations(int(classes.min()), confidence, len(classes), classes, None if value is None else best)

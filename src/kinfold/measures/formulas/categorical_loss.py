@@ -23,24 +23,20 @@ single value loses nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from math import prod
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from kinfold.errors import DataError, PolicyError
 from kinfold.measures.formulas.arrays import Floats, Ints, NotApplicable, check_codes, check_sizes, require_pairs
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import ArrayLike
-
-
 EmptyCells: TypeAlias = Literal["one", "skip"]
 
-MAX_DENSE_CELLS = 4_000_000  # larger tables are counted by sorting instead of in one array (32 MB)
+MAX_DENSE_COUNTS = 4_000_000  # larger tables are counted by sorting instead of in one array (32 MB)
 
 
 def dist(original: ArrayLike, released: ArrayLike, scales: Sequence[int]) -> float:
@@ -112,7 +108,7 @@ def _number_cells(x: Ints, chosen: tuple[int, ...], width: Sequence[int]) -> Int
 
 
 def _table_loss(a: Ints, b: Ints, cells: int, empty: EmptyCells) -> float:
-    if cells > MAX_DENSE_CELLS:
+    if cells > MAX_DENSE_COUNTS:
         distinct, place = np.unique(np.concatenate([a, b]), return_inverse=True)
         a, b, cells = place[: len(a)], place[len(a) :], len(distinct)
     before, after = np.bincount(a, minlength=cells), np.bincount(b, minlength=cells)

@@ -24,19 +24,14 @@ general: a unique released record may come from a larger original class. No DR m
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from kinfold.errors import DataError, PolicyError, Problem
 from kinfold.measures.formulas.arrays import Floats, Ints, NotApplicable, check_labels, count_class_sizes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import ArrayLike
-
 
 SUM_TOLERANCE = 1e-9  # relative: weights such as 2/9 do not sum to an integer exactly
 
@@ -100,11 +95,11 @@ def _find_violations(w: Floats, records: int) -> Iterator[Problem]:
     if len(w) < records:  # the first missing row is 0 in conditions 1 and 3
         w = np.pad(w, (0, 1))
     if (np.tril(w[:-1, :-1] - w[1:, :-1]) < 0).any():
-        yield Problem("weights grow down a column", "w_jj ≥ w_j+1,j ≥ …: a larger released class weighs no more")
+        yield Problem("the weights grow down a column", "lower them, so that w_jj ≥ w_j+1,j ≥ …")
     if (np.tril(w[1:, :-1] - w[1:, 1:]) < 0).any():
-        yield Problem("weights grow along a row", "w_i1 ≥ … ≥ w_ii: a larger original class weighs no more")
+        yield Problem("the weights grow along a row", "lower them, so that w_i1 ≥ … ≥ w_ii")
     if (np.tril(w[:-1, :-1] - w[1:, 1:]) < 0).any():
-        yield Problem("weights grow down a diagonal", "w_j1 ≥ w_j+1,2 ≥ …: larger classes weigh no more")
+        yield Problem("the weights grow down a diagonal", "lower them, so that w_j1 ≥ w_j+1,2 ≥ …")
     if abs(w.sum() - records) > SUM_TOLERANCE * records:
         yield Problem(f"the weights sum to {w.sum():g}, not to {records}", "scale them to the released records")
 

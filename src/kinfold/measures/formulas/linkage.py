@@ -22,23 +22,20 @@ ties is ours.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kinfold import kernels
 from kinfold.errors import DataError
 from kinfold.measures.formulas.arrays import Flags, Floats, Ints, NotApplicable, group_equal_rows, group_rows
 from kinfold.progress import Progress, no_progress
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-Gaps: TypeAlias = "Sequence[Floats]"  # a table of squared distances for each code
+Gaps: TypeAlias = Sequence[Floats]  # a table of squared distances for each code
 
 MAX_PAIRS_IN_NUMPY = 4_000_000  # faster than loading the kernel
 RECORDS_PER_PROGRESS = 8_192  # between two calls of `progress`
@@ -116,14 +113,14 @@ def linkage_credit(
         raise DataError("the tables have different shapes", fix=fix)
     if len(queries.numbers) == 0 or queries.columns == 0:
         raise NotApplicable("there is no released record, or no attribute to link by")
-    own, first = group_equal_rows([*points.join().T])
-    sizes, points = np.bincount(own, points.weight).astype(np.int64), points.select(first)
+    point, first = group_equal_rows([*points.join().T])
+    sizes, points = np.bincount(point, points.weight).astype(np.int64), points.select(first)
     if attacked is not None:
-        queries, own = queries.select(attacked), own[attacked]
+        queries, point = queries.select(attacked), point[attacked]
     tables = [np.asarray(table, np.float64) for table in gaps]
-    if len(own) * len(first) <= MAX_PAIRS_IN_NUMPY:
-        return _compare_all(queries, points, sizes, own, tables)
-    return _search(queries, points, sizes, own, tables, progress)
+    if len(point) * len(first) <= MAX_PAIRS_IN_NUMPY:
+        return _compare_all(queries, points, sizes, point, tables)
+    return _search(queries, points, sizes, point, tables, progress)
 
 
 def find_telling_subsets(released: LinkageRecords, largest: int = 3, top: int = 5) -> list[tuple[int, ...]]:
@@ -143,26 +140,26 @@ def find_telling_subsets(released: LinkageRecords, largest: int = 3, top: int = 
     return [subsets[s] for s in best[:top]]
 
 
-def _compare_all(queries: LinkageRecords, points: LinkageRecords, sizes: Ints, own: Ints, tables: Gaps) -> Floats:
+def _compare_all(queries: LinkageRecords, points: LinkageRecords, sizes: Ints, point: Ints, tables: Gaps) -> Floats:
     distance = np.zeros((len(queries.numbers), len(sizes)))
     for x, y in zip(queries.numbers.T, points.numbers.T, strict=True):
         distance += (x[:, None] - y) ** 2
     for c, d, table in zip(queries.codes.T, points.codes.T, tables, strict=True):
         distance += table[c][:, d]
     nearest = distance == distance.min(axis=1, keepdims=True)
-    return np.asarray(nearest[np.arange(len(own)), own] / (nearest @ sizes), np.float64)
+    return np.asarray(nearest[np.arange(len(point)), point] / (nearest @ sizes), np.float64)
 
 
 def _search(
-    queries: LinkageRecords, points: LinkageRecords, sizes: Ints, own: Ints, tables: Gaps, progress: Progress
+    queries: LinkageRecords, points: LinkageRecords, sizes: Ints, point: Ints, tables: Gaps, progress: Progress
 ) -> Floats:
     kernel = kernels.load("linkage")  # slow to load
     target = kernel.make_target(*_kernel_arrays(points), sizes, tables)
-    order = np.argsort(target.tree.home[own], kind="stable")  # neighbours one after the other use the cache
-    credit = np.empty(len(own))
+    order = np.argsort(target.tree.home[point], kind="stable")  # neighbours one after the other use the cache
+    credit = np.empty(len(point))
     for start in range(0, len(order), RECORDS_PER_PROGRESS):
         rows = order[start : start + RECORDS_PER_PROGRESS]
-        credit[rows] = kernel.credit(*_kernel_arrays(queries.select(rows)), own[rows], target)
+        credit[rows] = kernel.credit(*_kernel_arrays(queries.select(rows)), point[rows], target)
         progress(start + len(rows), len(order))
     return credit
 

@@ -27,10 +27,12 @@ released column has correlation 0. Cost: one pass, and O(n m²) for the pairs.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from kinfold.measures.formulas.arrays import (
     Flags,
@@ -43,11 +45,6 @@ from kinfold.measures.formulas.arrays import (
     sum_columns,
     to_numbers,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike
 
 
 def sse(original: ArrayLike, released: ArrayLike, weight: ArrayLike | None = None) -> float:

@@ -26,7 +26,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kinfold.measures.formulas.arrays import Floats, NotApplicable
+from kinfold.errors import PolicyError
+from kinfold.measures.formulas.arrays import Floats, NotApplicable, to_numbers
 from kinfold.policy.perturbation import MAX_ROW_ERROR
 
 LogLikelihood: TypeAlias = Callable[[int], Floats]  # by target: how likely each released record is, as logarithms
@@ -34,20 +35,28 @@ MAX_LIKELIHOOD_ERROR = 1e-9  # likelihoods so close are equal
 
 
 def check_transitions(matrix: ArrayLike, categories: int) -> Floats:
-    """Return a matrix of transition probabilities; raise `ValueError` if it is not one."""
-    p = np.asarray(matrix, np.float64)
+    """Return a matrix of transition probabilities; raise if it is not one."""
+    p = to_numbers(matrix)
     if p.shape != (categories, categories):
-        raise ValueError(f"it does not have {categories} rows and columns, one for each category")
+        what = f"the matrix of PRAM does not have {categories} rows and columns"
+        raise PolicyError(what, fix="give a row and a column for each category")
     if not np.isfinite(p).all() or (p < 0).any() or (np.abs(p.sum(axis=1) - 1) > MAX_ROW_ERROR).any():
-        raise ValueError("its rows are not probabilities: each at least 0, with the sum 1")
+        what = "the rows of the matrix of PRAM are not probabilities"
+        raise PolicyError(what, fix="give numbers from 0 up, with the sum 1 in each row")
     return p
 
 
 def _count_shares(counts: ArrayLike) -> Floats:
-    t = np.asarray(counts, np.float64)
-    if t.ndim != 1 or not np.isfinite(t).all() or (t < 0).any() or not t.sum() > 0:
-        raise ValueError("the counts of the categories are not numbers from 0 up, or all 0")
+    t = to_numbers(counts)[:, 0] if np.ndim(counts) == 1 else np.empty(0)
+    if not np.isfinite(t).all() or (t < 0).any() or not t.sum() > 0:
+        what = "the counts of the categories are negative, or none of them is above 0"
+        raise PolicyError(what, fix="give the number of records of each category that occurs")
     return np.asarray(t / t.sum(), np.float64)
+
+
+def _require_share(share: float, name: str) -> None:
+    if not isinstance(share, int | float | np.number) or not 0 <= share <= 1:
+        raise PolicyError(f"{name} is not a number from 0 to 1", fix=f"give {name} as a share, such as 0.8")
 
 
 def retention_matrix(counts: ArrayLike, retention: float) -> Floats:
@@ -57,6 +66,7 @@ def retention_matrix(counts: ArrayLike, retention: float) -> Floats:
     [[0.95, 0.05], [0.15, 0.85]]
     """
     p = _count_shares(counts)
+    _require_share(retention, "retention")
     return retention * np.eye(len(p)) + (1 - retention) * np.tile(p, (len(p), 1))
 
 
@@ -66,6 +76,7 @@ def even_matrix(categories: int, diagonal: float) -> Floats:
     >>> even_matrix(3, 0.8).round(2).tolist()[0]
     [0.8, 0.1, 0.1]
     """
+    _require_share(diagonal, "diagonal")
     even = np.full((categories, categories), (1 - diagonal) / max(categories - 1, 1))
     np.fill_diagonal(even, diagonal if categories > 1 else 1.0)
     return even
@@ -78,8 +89,9 @@ def gouweleeuw_matrix(counts: ArrayLike, theta: float) -> Floats:
     [[0.867, 0.133], [0.4, 0.6]]
     """
     p = _count_shares(counts)
+    _require_share(theta, "theta")
     if not p.min() > 0:
-        raise ValueError("a category does not occur")
+        raise PolicyError("a category does not occur", fix="leave it out of the counts")
     change = theta * p.min() / p
     matrix = np.tile((change / max(len(p) - 1, 1))[:, None], (1, len(p)))
     np.fill_diagonal(matrix, 1 - change if len(p) > 1 else 1.0)
@@ -93,6 +105,7 @@ def make_invariant(matrix: ArrayLike, counts: ArrayLike, alpha: float = 1.0) -> 
     [[0.824, 0.176], [0.527, 0.473]]
     """
     shares = _count_shares(counts)
+    _require_share(alpha, "alpha")
     p = check_transitions(matrix, len(shares))
     reached = shares @ p
     back = np.divide((p * shares[:, None]).T, reached[:, None], out=np.eye(len(shares)), where=reached[:, None] > 0)
@@ -110,9 +123,14 @@ def compute_count_deviations(matrix: Floats, counts: ArrayLike) -> Floats:
     return np.sqrt(np.asarray(counts, np.float64) @ (matrix * (1 - matrix)))
 
 
-def estimate_counts(matrix: Floats, released: ArrayLike) -> Floats:
+def estimate_counts(matrix: ArrayLike, released: ArrayLike) -> Floats:
     """Return the unbiased estimate of the counts before PRAM from those after it, as an analyst corrects for it."""
-    return np.asarray(np.linalg.solve(matrix.T, np.asarray(released, np.float64)))
+    counts = to_numbers(released)[:, 0]
+    try:
+        return np.asarray(np.linalg.solve(check_transitions(matrix, len(counts)).T, counts))
+    except np.linalg.LinAlgError:
+        what = "the matrix of PRAM has no inverse, so that several counts before it give those after it"
+        raise PolicyError(what, fix="use a matrix with a larger diagonal") from None
 
 
 def measure_rank_gap(before: Floats, after: Floats, scale: Floats | None = None) -> int:

@@ -23,15 +23,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from kinfold.measures.formulas.arrays import Floats, compute_quantiles, select_complete
 from kinfold.measures.formulas.numeric_loss import Moments
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
 
 QUANTILE_SHARES = np.arange(1, 20) / 20.0  # 5 %, 10 %, …, 95 %, as in the paper
 MAX_DENSITY_VALUES = 50_000  # more than twice as many are thinned, evenly by rank

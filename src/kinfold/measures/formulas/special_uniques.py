@@ -23,24 +23,20 @@ Skinner & Elliot, J. R. Stat. Soc. B 64(4), 2002 (DIS); Elliot, ISTAT/Eurostat 2
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from kinfold import kernels
 from kinfold.errors import PolicyError
 from kinfold.measures.formulas.arrays import Flags, Floats, Ints, NamedResult, NotApplicable, check_codes, group_rows
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import ArrayLike
-
 LOG_WORD = 6  # of the 64 bits of a word
 MAX_WORDS = 2**25  # of marks at a time: 256 MB
 MAX_CELLS_WITHOUT_KERNEL = 300_000  # records times sets of columns: sorting takes less time than loading the kernel
-MAX_COLUMNS = 20  # 20! is the largest factorial in 64 bits: the score of a record that is unique in every column
+MAX_SCORED_COLUMNS = 20  # 20! is the largest factorial in 64 bits: the score of a record that is unique in every column
 NO_PAIRS = "no class has two records, so nothing is known of twins, and every DIS score is 1"
 
 
@@ -67,13 +63,13 @@ def score_special_uniques(keys: ArrayLike, names: Sequence[str], dis: float = 0.
     ([2, 4, 2], {'a': 50.0, 'b': 37.5, 'c': 37.5})
     """
     codes = check_codes(keys)
-    if not 0 < dis < 1:
+    if not isinstance(dis, int | float | np.number) or not 0 < dis < 1:
         raise PolicyError(
             "dis is not between 0 and 1", fix="give the share of a sample that is taken away, such as 0.1"
         )
     n, columns = codes.shape
-    if columns > MAX_COLUMNS:
-        raise PolicyError(f"there are {columns} key columns", fix=f"choose at most {MAX_COLUMNS}")
+    if columns > MAX_SCORED_COLUMNS:
+        raise PolicyError(f"there are {columns} key columns", fix=f"choose at most {MAX_SCORED_COLUMNS}")
     if n == 0:
         raise NotApplicable("there is no record")
     group, first = group_rows(codes)

@@ -16,10 +16,11 @@ features; memory O(n p).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from kinfold.errors import DataError
 from kinfold.measures.formulas.arrays import (
@@ -32,12 +33,6 @@ from kinfold.measures.formulas.arrays import (
     select_complete,
     to_numbers,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike
-
 
 MAX_NEWTON_STEPS = 100  # usually fewer than 15; separable tables need the most
 RIDGE = 1e-6  # per row: too small to move a fit, large enough to end one

@@ -89,7 +89,7 @@ def estimate_seconds(cost: tuple[float, float], task: Task, records: int) -> flo
     """Estimate how many seconds a method of this declared cost takes for so many records of this table."""
     (seconds, power), (reference, attributes, k) = cost, COST_REFERENCE
     quasi = len(task.policy.with_role(Role.QUASI))
-    return float(seconds * (records / reference) ** power * quasi / attributes * k / task.k)
+    return float(seconds * (records / reference) ** power * quasi / attributes * (k / task.k))
 
 
 def describe_blocks(blocks: int, size: BlockSize) -> str:

@@ -37,9 +37,8 @@ from kinfold.methods.plan import find_unmet_needs
 from kinfold.methods.promises import describe_repaired, note_few_classes
 from kinfold.methods.task import Plan, Records, Task
 from kinfold.policy.encoding import Attribute, NumericAttribute
-from kinfold.policy.gathering import refuse_to_collect
 from kinfold.policy.registry import Declaration
-from kinfold.policy.table import Table
+from kinfold.policy.table import Table, refuse_to_collect
 from kinfold.policy.terms import collect_confidential
 from kinfold.progress import no_progress
 from kinfold.tables.points import Labels

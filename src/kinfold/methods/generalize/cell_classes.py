@@ -221,7 +221,8 @@ def _build_tree(trees: Trees, statements: Codes, sizes: Ints) -> Any:
     starts, ends, children = (np.zeros(capacity, np.int32) for _ in range(3))
     lows, highs = (np.zeros((capacity, q), np.int32) for _ in range(2))
     order = np.arange(count, dtype=np.int32)
-    tree = kernel.StatementTree(order, starts, ends, children, lows, highs, np.zeros(capacity), statements, sizes)
+    bounds = np.zeros(capacity), np.zeros(capacity), np.zeros(capacity, np.int64)
+    tree = kernel.StatementTree(order, starts, ends, children, lows, highs, *bounds, statements, sizes)
     kernel.build(tree, trees.forest, count)
     return tree
 

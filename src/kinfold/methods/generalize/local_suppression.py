@@ -56,7 +56,7 @@ from kinfold.tables.tally import Ints, Tally
 
 if TYPE_CHECKING:
     from kinfold.methods.task import Task
-    from kinfold.policy.households import Households
+    from kinfold.policy.people import Households
 
 
 METHOD = Declaration(

@@ -62,7 +62,7 @@ from kinfold.methods.annealing import Annealer, Budget
 from kinfold.methods.partition.geometry import PairDistances, renumber_by_first_record, split_groups
 from kinfold.methods.partition.refine import MAX_TABLED_RECORDS, check_labels
 from kinfold.methods.partition.search import PerturbedSearch, cut_paths, first_cycle_steps, start_temperature
-from kinfold.progress import Progress, no_progress
+from kinfold.progress import Progress, no_progress, report_bound, report_cost
 from kinfold.tables.points import Floats, Labels, Points, check_k
 
 if TYPE_CHECKING:
@@ -113,6 +113,7 @@ def climb_prices(
         idle += 1
         if value > highest:
             idle, top, best, highest = 0, prices, safe, value
+            report_bound(highest)
         if idle >= CLIMB_PATIENCE:
             share, idle, prices = share / 2, 0, top
             safe, slope = bound_by_stars(pairs, k, prices)
@@ -240,6 +241,7 @@ def generate_columns(
             bound, new, complete = price_groups(pool, smoothed, looks)
             if bound > best.bound:
                 best = PricingResult(bound, smoothed)
+                report_bound(bound)
             if new:
                 break
         if new < FEW_NEW_GROUPS:
@@ -316,7 +318,8 @@ def lower_bound(
     points = Points.from_array(x)
     size = check_k(points, k)
     if len(points) > MAX_TABLED_RECORDS:
-        return Bound(nearest_bound(points, size), "nearest")
+        report_bound(value := nearest_bound(points, size))
+        return Bound(value, "nearest")
     until = time.monotonic() + seconds
     pairs = PairDistances.from_points(points)
     pool = GroupPool.from_partition(pairs, size, labels)
@@ -387,6 +390,8 @@ def exact(
     bound = best.bound
     if pool.cost - bound > ROUNDING_SHARE * pool.cost:
         bound = max(bound, _choose_among_all(pool, best, until))
+    report_cost(pool.cost)
+    report_bound(bound)
     searched = GroupPool(pool.distances, size, pool.labels, pool.cost)
     for turn in range(SEARCH_ROUNDS):
         share = (until - time.monotonic()) / (SEARCH_ROUNDS - turn)
@@ -394,6 +399,7 @@ def exact(
             break
         progress(turn, SEARCH_ROUNDS)
         _choose_among_searched(searched, turn, share)
+        report_cost(searched.cost)
     return Exact(searched.labels, searched.cost, min(bound, searched.cost), best.rounds + 1)
 
 

@@ -171,6 +171,7 @@ def describe(contents: ReleaseContents, *, internal: bool) -> Facts:
         notes=_list_notes(release) if internal else (),
         warnings=() if internal else (*plan.public_notes, *_list_warnings(release)),
         internal=internal,
+        curve=plan.curve if internal else (),
         lost=release.measures["loss"]["overall"],
         loss_summary=summarize_loss(release.measures.values),
         starred=starred,

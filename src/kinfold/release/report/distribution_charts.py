@@ -18,6 +18,7 @@ from itertools import pairwise
 from typing import Any
 
 from kinfold.errors import plural
+from kinfold.progress import SearchMarks
 from kinfold.release.report.chart import Chart, ChartRow
 from kinfold.release.report.facts import Bins, ColumnFacts, Shares
 from kinfold.release.report.wording import format_count, format_number, make_visible, measure_text, shorten
@@ -49,6 +50,21 @@ def chart_class_sizes(sizes: Sequence[tuple[int, int]], k: int) -> Chart | None:
     lines = 2 if any("\n" in str(row["label"]) for row in values) else 1
     settings = {"encoding.x.axis.titlePadding": 10 + 13 * lines, "padding.bottom": 30 + 13 * lines}
     return Chart("class_sizes", values, "How many classes there are of each size", description, settings)
+
+
+def chart_search(curve: SearchMarks) -> Chart | None:
+    """Return the chart of a search: its loss, and its lower bound if one is proved, as shares of the first loss."""
+    if len(curve) < 2:
+        return None
+    last, names = len(curve) - 1, {"loss": "{} of the first", "bound": "at least {}"}
+    rows = [
+        {"seconds": mark[0], "share": mark[at], "line": line, "shown": text.format(f"{mark[at]:.1%}") * (i == last)}
+        for at, (line, text) in enumerate(names.items(), start=1)
+        for i, mark in enumerate(curve)
+        if mark[at] is not None
+    ]
+    description = "; ".join(str(row["shown"]) for row in rows if row["shown"]) + f" after {curve[last][0]:.1f} seconds."
+    return Chart("search", rows, "How the search lowered the loss", description)
 
 
 MAX_ESTIMATES_SHOWN = 30  # rows of the chart; the audit has all
@@ -221,8 +237,8 @@ def _choose_number_format(low: float, high: float) -> str:
     largest = max(abs(low), abs(high))
     if 10_000 <= largest < 1e9 and high - low >= 10:
         return ",.0f" if largest < 1e6 else "~s"
-    apart = math.ceil(math.log10(largest / (high - low))) if high > low and largest else 0
-    return f".{max(4 if largest < 10_000 else 3, apart + 2)}~g"
+    extra_digits = math.ceil(math.log10(largest / (high - low))) if high > low and largest else 0
+    return f".{max(4 if largest < 10_000 else 3, extra_digits + 2)}~g"
 
 
 def _choose_date_format(span: float) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.models import Finding
+from kinfold.progress import SearchMarks
 from kinfold.tables.schema import MAX_EXACT_INTEGER
 
 
@@ -80,6 +81,7 @@ class Facts:
     cautions: tuple[str, ...] = ()  # warnings that need the original
     numbers: Mapping[str, Any] = field(default_factory=dict)  # statistics of numeric columns before and after
     correlations: Mapping[str, Any] = field(default_factory=dict)  # of these columns before and after
+    curve: SearchMarks = ()  # how a search lowered the loss
     worst_records: Sequence[Mapping[str, Any]] = ()  # original records that are easiest to single out, by SUDA2
     review: Mapping[str, Any] = field(default_factory=dict)  # questions, answers and differences, as in the audit
     internal: bool = True
@@ -92,14 +94,14 @@ class Facts:
         released = [column for column in self.columns if column.released is not None]
         columns = tuple(replace(column, original=None, lost=None, changed=None) for column in released)
         empty: dict[str, Any] = {key: {} for key in ("measures", "numbers", "correlations", "review")}
-        empty |= {"notes": (), "cautions": (), "worst_records": ()}
+        empty |= {"notes": (), "cautions": (), "worst_records": (), "curve": ()}
         return replace(self, records=None, columns=columns, **empty, internal=False)
 
 
 Floats: TypeAlias = NDArray[np.float64]
 
-MAX_BINS = 24  # that can be distinguished in the width of a chart
-MAX_LABELS = 12  # rows of a chart; one more for the rest
+MAX_HISTOGRAM_BINS = 24  # that can be distinguished in the width of a chart
+MAX_BAR_LABELS = 12  # rows of a chart; one more for the rest
 
 
 def compute_edges(*columns: Floats) -> Floats:
@@ -109,11 +111,11 @@ def compute_edges(*columns: Floats) -> Floats:
         return np.array([0.0, 1.0])
     low, high = float(values.min()), float(values.max())
     if max(-low, high) < MAX_EXACT_INTEGER and np.all(values == np.round(values)):
-        width = max(1, int(np.ceil((high - low + 1) / MAX_BINS)))
+        width = max(1, int(np.ceil((high - low + 1) / MAX_HISTOGRAM_BINS)))
         return np.arange(low, high + width + 1, width, dtype=np.float64)[: int((high - low) // width) + 2]
     high = high if high > low else max(low + 1.0, float(np.nextafter(low, np.inf)))
     # halved, because high - low may overflow; unique, because rounding may merge or swap edges
-    inside = np.linspace(low / 2, high / 2, MAX_BINS + 1)[1:-1] * 2
+    inside = np.linspace(low / 2, high / 2, MAX_HISTOGRAM_BINS + 1)[1:-1] * 2
     return np.unique(np.concatenate([[low], inside[(inside > low) & (inside < high)], [high]]))
 
 
@@ -136,11 +138,11 @@ def choose_labels(columns: Sequence[Counter[str | None]], order: Sequence[str] |
     for column in columns:
         counts.update({value: records for value, records in column.items() if value is not None})
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    frequent = [label for label, _ in ranked[:MAX_LABELS]]
+    frequent = [label for label, _ in ranked[:MAX_BAR_LABELS]]
     if order is None:
         return tuple(frequent)
     positions = {label: rank for rank, label in enumerate(order)}
-    labels = counts if len(counts) <= 2 * MAX_LABELS and len(order) <= 2 * MAX_LABELS else frequent
+    labels = counts if len(counts) <= 2 * MAX_BAR_LABELS and len(order) <= 2 * MAX_BAR_LABELS else frequent
     return tuple(sorted(labels, key=lambda label: (positions.get(label, len(positions)), label)))
 
 

@@ -27,7 +27,7 @@ from kinfold.errors import plural
 from kinfold.measures.measure_table import CATALOGUE
 from kinfold.release.report import sentences
 from kinfold.release.report.chart import Chart, draw
-from kinfold.release.report.distribution_charts import chart_class_sizes, chart_column, chart_estimates
+from kinfold.release.report.distribution_charts import chart_class_sizes, chart_column, chart_estimates, chart_search
 from kinfold.release.report.facts import ColumnFacts, Facts
 from kinfold.release.report.sentences import LIMITS, mark_name
 from kinfold.release.report.wording import (
@@ -151,6 +151,7 @@ def write_page(facts: Facts) -> str:
         holds=sentences.holds(visible),
         sections=list(_list_sections(visible)),
         sizes=_draw_class_sizes(visible, "class-sizes"),
+        search=_draw_chart(curve, "search") if (curve := chart_search(visible.curve)) else "",
         key_numbers=_list_key_numbers(visible),
         costs=_list_costs(visible),
         shift=visible.measures.get("loss", {}).get("shift", {}),

@@ -53,11 +53,11 @@ def place_labels(points: Sequence[Point], names: Sequence[str], size: tuple[floa
     lines: list[Line] = []
     chosen: list[LabelPlace | None] = [None] * len(points)
     for block in _group_points(points):
-        point, own = points[block[0]], [dots[i] for i in block]
+        point, own_dots = points[block[0]], [dots[i] for i in block]
         shape = LETTER_WIDTH * max(measure_text(names[i]) for i in block), LINE_HEIGHT * len(block)
         inside = (place for place in _list_places(point, shape) if _is_inside(place.box, size))
         free = (place for place in inside if _is_free(point, place, [*dots, *occupied], occupied, lines))
-        others = [dot for dot in dots if not any(boxes_overlap(dot, each) for each in own)]
+        others = [dot for dot in dots if not any(boxes_overlap(dot, each) for each in own_dots)]
         place = _choose_clearest(point, free, others)
         if place is not None:
             occupied.append(place.box)
@@ -171,9 +171,13 @@ def find_pareto_front(costs: Sequence[tuple[float, float]]) -> list[bool]:
 
 
 def chart_trials(
-    trials: Sequence[Trial], risk: str = "disclosure risk", loss: str = "information lost", width: int = MAP_WIDTH
+    trials: Sequence[Trial],
+    risk: str = "disclosure risk",
+    loss: str = "information lost",
+    width: int = MAP_WIDTH,
+    heights: Sequence[int] = MAP_HEIGHTS,
 ) -> Chart:
-    """Return the map of the trials; `risk` and `loss` are axis titles, `width` is in pixels."""
+    """Return the map of the trials; `risk` and `loss` are axis titles, the width and possible heights are in pixels."""
     most_risk = 1.08 * max((trial.risk for trial in trials), default=0.0) or 1.0
     most_loss = 1.08 * max((trial.loss for trial in trials), default=0.0) or 1.0
     best = find_pareto_front([(trial.risk, trial.loss) for trial in trials])
@@ -183,7 +187,7 @@ def chart_trials(
     def points(height: int) -> list[Point]:
         return [(width * trial.loss / most_loss, height * (1 - trial.risk / most_risk)) for trial in named]
 
-    for height in MAP_HEIGHTS:  # the smallest at which every label has a place, or the largest
+    for height in heights:  # the smallest at which every label has a place, or the largest
         chosen = place_labels(points(height), [_name_trial(trial) for trial in named], (width, height))
         if None not in chosen:
             break

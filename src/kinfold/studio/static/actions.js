@@ -1,8 +1,10 @@
 // Actions that are not keys of the policy: undo, redo, start, cancel and remove runs, other jobs.
 
-import { get, send } from "./api.js";
+import { send } from "./api.js";
 import { listDifferences, sendEverything } from "./draft.js";
-import { app, attempt, decide, go, updateUi, refresh, notify } from "./store.js";
+import { app, attempt, decide, go, query, updateUi, refresh, notify } from "./store.js";
+
+const OVER = ["done", "failed", "cancelled"];
 
 /** Undo the last decision. */
 export async function undo() {
@@ -48,31 +50,21 @@ export async function adoptPolicy({ id, name }) {
 /** Start a job and keep it under a name; `getJob(name)` returns it with its result. */
 export async function startJob(name, body, request = () => send("POST", "/api/jobs", body)) {
   const answer = await attempt(request);
-  if (answer)
-    updateUi({ [`job ${name}`]: { id: answer.id ?? answer.job, state: "running", policy: app.session.policy.text } });
-  if (answer) pollJob(name, answer.id ?? answer.job);
+  if (answer) updateUi({ [`job ${name}`]: { id: answer.id ?? answer.job, policy: app.session.policy.text } });
 }
 
-/** Return the job with this name, or null. */
+/** Return the job with this name, or null; an event of the server says when it is over. */
 export function getJob(name) {
-  return app.ui[`job ${name}`] ?? null;
-}
-
-// The event stream can be late or broken, so a running job is also polled.
-async function pollJob(name, id) {
-  for (let wait = 150; getJob(name)?.id === id; wait = Math.min(wait * 1.5, 2000)) {
-    await new Promise((resolve) => setTimeout(resolve, wait));
-    const job = await get(`/api/jobs/${id}`).catch(() => null);
-    if (job && job.state !== "running" && job.state !== "queued") {
-      updateUi({ [`job ${name}`]: { ...getJob(name), ...job } });
-      return;
-    }
-  }
+  const job = app.ui[`job ${name}`];
+  if (!job) return null;
+  const { value, problems } = query(`/api/jobs/${job.id}`, true);
+  if (problems.length) return { ...job, state: "failed", problems };
+  return { ...job, ...value, state: OVER.includes(value?.state) ? value.state : "running" };
 }
 
 /** Cancel a job. */
 export async function cancelJob(name) {
-  const job = getJob(name);
+  const job = app.ui[`job ${name}`];
   updateUi({ [`job ${name}`]: null });
   if (job) await send("POST", `/api/jobs/${job.id}/cancel`).catch(() => {});
 }

@@ -50,17 +50,23 @@ function handle(name, value) {
   if (name === "open") reconnect();
   else if (name === "silence") silence ??= setTimeout(() => updateUi({ away: true }), SILENCE_LIMIT);
   else if (name === "run") handleRun(value);
-  else if (name === "job") {
-    dropAnswers(`/api/jobs/${value.id}`);
-    redraw();
-  } else if (name !== "session" || value.version !== app.session?.version) refresh(); // gone, refused, or changed
+  else if (name === "job") handleJob(value);
+  else if (name !== "session" || value.version !== app.session?.version) refresh(); // gone, refused, or changed
 }
 
 function reconnect() {
   clearTimeout(silence);
   silence = null;
   updateUi({ away: false });
+  dropAnswers("/api/jobs/"); // their events may be lost
   refresh();
+}
+
+// The progress of a job is in its event; its result is requested when it is over.
+function handleJob({ id, state }) {
+  if (state === "running" || state === "queued") return;
+  dropAnswers(`/api/jobs/${id}`);
+  redraw();
 }
 
 function handleRun(value) {

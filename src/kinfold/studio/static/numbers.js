@@ -54,3 +54,13 @@ export function bytes(n) {
   }
   return `${digits(left, 3)} ${units[unit]}`;
 }
+
+/** Write a number with four digits; a text stays as it is. */
+export function shortNumber(x) {
+  if (typeof x !== "number") return x;
+  return new Intl.NumberFormat("en", {
+    maximumSignificantDigits: 4,
+    notation: Math.abs(x) >= 100000 ? "compact" : "standard",
+    useGrouping: Math.abs(x) >= 10000,
+  }).format(x);
+}

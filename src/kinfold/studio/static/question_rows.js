@@ -10,12 +10,19 @@ export function parseKey(key) {
 }
 
 /** Return the column that a question is about, or null. */
-export function findColumn({ sets, proposed, answers }, names) {
+export function findColumn({ question = "", sets, proposed, answers }, names) {
   const keys = (Array.isArray(sets) ? sets : [sets]).map(parseKey);
   const named = keys.find(([section, name]) => section === "columns" && names.includes(name));
   if (named) return named[1];
   const unit = keys.some((parts) => parts.join(".") === "privacy.unit" || parts.join(".") === "privacy.household");
-  return unit ? ([proposed, ...answers].find((answer) => names.includes(answer)) ?? null) : null;
+  if (unit) return [proposed, ...answers].find((answer) => names.includes(answer)) ?? null;
+  return findName(question, names);
+}
+
+// A question about columns of codes lists them after a colon.
+function findName(question, names) {
+  const listed = question.slice(question.indexOf(":") + 1).match(/[^,?]+/g) ?? [];
+  return listed.map((part) => part.trim()).find((part) => names.includes(part)) ?? null;
 }
 
 /** Return rows that show why: the rows of one repeated value for a unit; for a column, rows with the values that

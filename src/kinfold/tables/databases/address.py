@@ -13,6 +13,7 @@ the driver gets the password. An address that cannot be parsed is not quoted in 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -120,7 +121,7 @@ def locate(source: str | Path | DatabaseAddress, form: str | None, engine: str) 
     if source.exists():
         if form in (*CONTENT_FORMATS, "parquet"):
             return source  # its ending says the format
-        return SparkPlace(SPARK, source.name, source.absolute().as_uri(), format=form)
+        return SparkPlace(SPARK, source.name, f"file://{source.absolute()}", format=form)
     if CATALOGUE_NAME.fullmatch(str(source)):
         return SparkPlace(SPARK, str(source), str(source), kind="table", format=form)
     raise DataError(f"no such file, and no name of a table: '{source}'", fix="write catalogue.schema.table")
@@ -135,7 +136,7 @@ def select_rows(source: Path | DatabaseAddress, table: str | None, query: str | 
     if source.table or source.query:
         what = "the rows are named twice"
         raise PolicyError(what, fix="name a table or a query once, in the address or as an option")
-    return _check_rows(replace(source, table=_parse_table(table), query=_parse_query(query)))
+    return _name_rows(source, {key: text for key, text in (("table", table), ("query", query)) if text is not None})
 
 
 def parse_source(source: str | Path) -> Path | DatabaseAddress:
@@ -167,12 +168,24 @@ def parse_table_address(text: str) -> DatabaseAddress:
 
 
 def _parse_address(text: str, system: str) -> DatabaseAddress:
+    base, others, rows = _split_parameters(text)
+    return _name_rows((_parse_server if system == POSTGRESQL else _parse_file)(base, others), rows)
+
+
+def _split_parameters(text: str) -> tuple[str, list[tuple[str, str]], dict[str, str]]:
+    """Return an address without its parameters, those for the driver, and those that name rows."""
     base, _, parameters = text.partition("?")
     given = [part.partition("=")[::2] for part in parameters.split("&") if part]
     rows = {key: unquote(value) for key, value in given if key in ROW_PARAMETERS}
-    others = [(key, value) for key, value in given if key not in ROW_PARAMETERS]
-    address = (_parse_server if system == POSTGRESQL else _parse_file)(base, others)
-    return _check_rows(replace(address, table=_parse_table(rows.get("table")), query=_parse_query(rows.get("query"))))
+    return base, [(key, value) for key, value in given if key not in ROW_PARAMETERS], rows
+
+
+def _name_rows(address: Address, rows: Mapping[str, str]) -> Address:
+    """Return the address of a table or of a query; refuse both together."""
+    table, query = _parse_table(rows.get("table")), _parse_query(rows.get("query"))
+    if table and query is not None:
+        raise PolicyError("both a table and a query are named", fix="name one of them")
+    return replace(address, table=table, query=query)
 
 
 def _parse_server(base: str, parameters: list[tuple[str, str]]) -> DatabaseAddress:
@@ -189,13 +202,10 @@ def _parse_server(base: str, parameters: list[tuple[str, str]]) -> DatabaseAddre
 
 
 def _parse_jdbc(text: str) -> SparkPlace:
-    base, mark, parameters = text.partition("?")
-    given = [part.partition("=")[::2] for part in parameters.split("&") if part]
-    rows = {key: unquote(value) for key, value in given if key in ROW_PARAMETERS}
-    others = "&".join(f"{key}={value}" for key, value in given if key not in ROW_PARAMETERS)
+    base, parameters, rows = _split_parameters(text)
+    others = "&".join(f"{key}={value}" for key, value in parameters)
     public = re.sub(r"//[^/@]*@", "//", base.partition(";")[0])
-    place = SparkPlace(SPARK, public, base + (mark + others if others else ""), kind="jdbc")
-    return _check_rows(replace(place, table=_parse_table(rows.get("table")), query=_parse_query(rows.get("query"))))
+    return _name_rows(SparkPlace(SPARK, public, f"{base}?{others}" if others else base, kind="jdbc"), rows)
 
 
 def _parse_file(base: str, parameters: list[tuple[str, str]]) -> DatabaseAddress:
@@ -220,12 +230,6 @@ def _parse_table(text: str | None) -> TableName | None:
 
 def _parse_query(text: str | None) -> str | None:
     return text.strip().rstrip(";").strip() if text else None
-
-
-def _check_rows(address: Address) -> Address:
-    if address.table and address.query is not None:
-        raise PolicyError("both a table and a query are named", fix="name one of them")
-    return address
 
 
 def _unquote_part(part: str) -> str:

@@ -124,12 +124,12 @@ class DuckDB:
         frame = normalize(self._db, replace(loaded, form=form.complete(loaded.form)), words, keep=True)
         if frame.table == loaded.table:
             return None
-        own = form.get_columns(loaded.names)
-        described = self.schema(recoding_sql.select_columns(self._db, frame, [*own]))
-        columns = tuple(described[c.name] if c.name in own else c for c in before)
+        column_forms = form.get_columns(loaded.names)
+        described = self.schema(recoding_sql.select_columns(self._db, frame, [*column_forms]))
+        columns = tuple(described[c.name] if c.name in column_forms else c for c in before)
         self._schemas[frame.table] = replace(before, columns=columns, notes=frame.notes)
         stats = self._stats.get(loaded.table, {})
-        self._stats[frame.table] = {key: each for key, each in stats.items() if key[0] not in own}
+        self._stats[frame.table] = {key: each for key, each in stats.items() if key[0] not in column_forms}
         return frame
 
     def _read_source(self, source: TableSource, form: SourceForm) -> Frame:
@@ -181,9 +181,9 @@ class DuckDB:
         batch = QUESTIONS_PER_QUERY if self._db.is_short(frame.table) else 1
         new = [column for column in columns if (column.name, column.storage) not in known]
         for strip in self._strips.of(frame) if len(new) > 1 else [frame]:
-            own = [column for column in new if column.name in set(strip.names)]
-            for start in range(0, len(own), batch):
-                some = own[start : start + batch]
+            columns_of_strip = [column for column in new if column.name in set(strip.names)]
+            for start in range(0, len(columns_of_strip), batch):
+                some = columns_of_strip[start : start + batch]
                 counted = tallies.profile_columns(self._db, strip, some)
                 known |= {(column.name, column.storage): counted[column.name] for column in some}
         stats = {column.name: known[column.name, column.storage] for column in columns}
@@ -215,13 +215,13 @@ class DuckDB:
 
     def _tally_among(self, frame: Frame, tuples: Frame) -> Tally:
         """Count the rows of each of some tuples, without tallying the whole table."""
-        keys, own = tallies.fetch_classes(self._db, tuples)
-        numbers = Recoding(np.arange(len(own), dtype=np.int32), {}, tuples)
+        keys, tuple_sizes = tallies.fetch_classes(self._db, tuples)
+        numbers = Recoding(np.arange(len(tuple_sizes), dtype=np.int32), {}, tuples)
         labelled = recoding_sql.add_labels(self._db, numbers)
         joined = tallies.join_tuples_sql(frame, labelled, "1 AS one", "label")
         counted = self._db.arrow(f"SELECT u.label, count(*) AS n FROM {joined} GROUP BY u.label")
         self._db.drop(labelled.table)
-        sizes = np.zeros(len(own), np.int64)
+        sizes = np.zeros(len(tuple_sizes), np.int64)
         sizes[counted.column("label").to_numpy()] = counted.column("n").to_numpy()
         return Tally(keys, sizes, {}, tuples)
 

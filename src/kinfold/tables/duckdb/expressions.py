@@ -194,9 +194,9 @@ def exact_moment_sql(frame: Frame, column: Column) -> str:
     return c if kind == "TIMESTAMP_NS" else f"CAST({c} AS TIMESTAMP)"
 
 
-def stored_type_sql(value: str, held: pa.DataType, stored: str, column: Column) -> str:
+def stored_type_sql(value: str, arrow_type: pa.DataType, stored: str, column: Column) -> str:
     """Cast a class value, held as an Arrow type, to the stored type of its column."""
-    if stored == "VARCHAR" and pa.types.is_temporal(held):
+    if stored == "VARCHAR" and pa.types.is_temporal(arrow_type):
         form = column.date_format or ""
         if form.endswith("%z"):  # the average of timestamps of several zones is in UTC
             return f"strftime({value}, '{form.removesuffix('%z')}') || '+00:00'"

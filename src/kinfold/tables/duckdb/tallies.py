@@ -21,9 +21,10 @@ are scaled by a power of two, which loses no digit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -46,33 +47,7 @@ from kinfold.tables.schema import (
     Storage,
     ValueStats,
 )
-from kinfold.tables.tally import Spread
-
-
-class LazyTexts(Mapping[str, NDArray[Any]]):
-    """The key columns of classes by name, as arrays of texts that are fetched on first use."""
-
-    def __init__(
-        self,
-        names: Sequence[str],
-        fetch: Callable[[str], NDArray[Any]],
-        known: Mapping[str, NDArray[Any]] | None = None,
-    ) -> None:
-        self._names, self._fetch = tuple(names), fetch
-        self._texts = dict(known or {})
-
-    def __getitem__(self, name: str) -> NDArray[Any]:
-        if name not in self._names:
-            raise KeyError(name)
-        if name not in self._texts:
-            self._texts[name] = self._fetch(name)
-        return self._texts[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
+from kinfold.tables.tally import Computed, Spread
 
 
 def group_keys(frame: Frame, by: Sequence[str]) -> list[str]:
@@ -103,8 +78,8 @@ def count_class_sizes(
     return [(int(n), int(count)) for n, count in zip(sizes["n"], sizes["classes"], strict=True) if n]
 
 
-def fetch_classes(db: Database, tuples: Frame) -> tuple[LazyTexts, NDArray[np.int64]]:
-    """Return the keys of the classes as texts, and the number of rows of each class."""
+def fetch_classes(db: Database, tuples: Frame) -> tuple[Computed[NDArray[Any]], NDArray[np.int64]]:
+    """Return the keys of the classes as texts, fetched on first use, and the number of rows of each class."""
 
     def fetch(names: Sequence[str], *others: str) -> list[NDArray[Any]]:
         columns = [*(f"{text_sql(tuples, name)} AS v{i}" for i, name in enumerate(names)), *others]
@@ -114,7 +89,8 @@ def fetch_classes(db: Database, tuples: Frame) -> tuple[LazyTexts, NDArray[np.in
     names = tuples.names if db.is_short(tuples.table) else ()
     *texts, sizes = fetch(names, "n")
     known = dict(zip(names, texts, strict=True))
-    return LazyTexts(tuples.names, lambda name: fetch([name])[0], known), sizes.astype(np.int64)
+    fetch_once = cache(lambda name: known[name] if name in known else fetch([name])[0])
+    return Computed(tuples.names, fetch_once), sizes.astype(np.int64)
 
 
 def count_spread(db: Database, frame: Frame, tuples: Frame, value: str) -> Spread:

@@ -31,7 +31,7 @@ from kinfold.tables.schema import Column, Schema, Storage
 
 MIN_ROWS_TO_COUNT = 200_000  # below, counting equal rows before sorting saves no time
 MIN_ROWS_PER_DISTINCT = 3  # with fewer equal rows on average, counting takes longer than sorting
-ROWS_PER_BATCH = 65_536
+ROWS_PER_BATCH = 65_536  # that a database driver gets at a time
 RowCounter: TypeAlias = Callable[[Sequence[str]], Iterable[int]]  # of counts over all rows, given as SQL
 
 TRIAL_ROWS = 1 << 18  # written to find how many bytes a row takes

@@ -66,10 +66,10 @@ def read_linked_files(db: Database, source: LinkedFiles, read: Callable[[Path], 
 
 def _join(db: Database, frame: Frame, people: Frame, unit: str, link: str) -> Frame:
     """Return the rows with the values of their people, and then the people without a row."""
-    own = [name for name in people.names if name != link]
+    added = [name for name in people.names if name != link]
     person, number = f"p.{people.at(link)}", f"m.{frame.at(unit)}"
-    values = [f"p.{people.at(name)}" for name in own]
-    types = (*frame.types, *map(people.sql_type, own))
+    values = [f"p.{people.at(name)}" for name in added]
+    types = (*frame.types, *map(people.sql_type, added))
     rows = [*(f"m.{c}" for c in frame.columns), *values]
     absent = [*(person if name == unit else "NULL" for name in frame.names), *values]
     joined, others = (
@@ -84,12 +84,12 @@ def _join(db: Database, frame: Frame, people: Frame, unit: str, link: str) -> Fr
     for each in (frame, people):
         db.drop(each.table)
     orders = dict(zip(people.names, people.orders, strict=False))
-    more = (orders.get(name) for name in own)
+    more = (orders.get(name) for name in added)
     known = frame.orders or (None,) * len(frame.names)
     return replace(
         frame,
         table=table,
-        names=(*frame.names, *own),
+        names=(*frame.names, *added),
         types=types,
         mixed=frame.mixed | people.mixed,
         orders=(*known, *more),

@@ -60,7 +60,7 @@ def normalize(db: Database, frame: Frame, missing: Sequence[str] = (), *, keep: 
     The table as it was read is dropped unless `keep` is set.
     """
     normalized, values = plan_normalization(
-        frame, missing, lambda questions: db.answers([q for own in questions.values() for q in own], frame.table)
+        frame, missing, lambda questions: db.answers([q for each in questions.values() for q in each], frame.table)
     )
     if not values:
         return normalized
@@ -74,13 +74,13 @@ def plan_normalization(
     frame: Frame, missing: Sequence[str], ask: Callable[[Mapping[str, Sequence[str]]], Iterator[Any]]
 ) -> tuple[Frame, dict[str, str]]:
     """Return the normalized frame, and SQL for the columns to rewrite; `ask` computes aggregates by column."""
-    form, own = frame.form, {frame.at(name): each for name, each in frame.form.get_columns(frame.names).items()}
+    form, forms = frame.form, {frame.at(name): each for name, each in frame.form.get_columns(frame.names).items()}
     kinds = dict(zip(frame.columns, frame.types, strict=True))
     everywhere = form.na or missing or form.has_marks or form.quoted
-    texts = [c for c, kind in kinds.items() if kind == "VARCHAR" and (everywhere or c in own)]
+    texts = [c for c, kind in kinds.items() if kind == "VARCHAR" and (everywhere or c in forms)]
     plain = {c: unquote_formula_sql(c) if form.quoted else c for c in texts}
-    values = {c: _present_sql(plain[c], form, own.get(c, ColumnForm()), missing) for c in texts}
-    values |= {c: _present_typed_sql(c, kinds[c], each.na) for c, each in own.items() if each.na and c not in values}
+    values = {c: _present_sql(plain[c], form, forms.get(c, ColumnForm()), missing) for c in texts}
+    values |= {c: _present_typed_sql(c, kinds[c], each.na) for c, each in forms.items() if each.na and c not in values}
     if not values:
         return frame, {}
     answers = ask({c: _questions(c, value, form, text=c in texts) for c, value in values.items()})
@@ -89,7 +89,7 @@ def plan_normalization(
     rewritten = {
         c: _plain_number_sql(value, form) if c in marked else value
         for c, value in values.items()
-        if c in marked or counts[c].missing or counts[c].quoted or (c in texts and c in own and own[c].unit)
+        if c in marked or counts[c].missing or counts[c].quoted or (c in texts and c in forms and forms[c].unit)
     }
     thousands = form.thousands if any(counts[c].groups for c in marked) else ""
     normalized = replace(
@@ -97,7 +97,7 @@ def plan_normalization(
         form=replace(form, thousands=thousands),
         numeric=_names(frame, {c for c in texts if counts[c].numeric}),
         blanked=_names(frame, {c for c, count in counts.items() if count.missing}),
-        mixed=frame.mixed | _names(frame, {c for c in texts if c in own and own[c].unit}),
+        mixed=frame.mixed | _names(frame, {c for c in texts if c in forms and forms[c].unit}),
         formulas=tuple((n, counts[c].formulas) for n, c in zip(frame.names, frame.columns, strict=True) if c in counts),
         notes=(*frame.notes, *_describe_codes(frame, counts)),
     )
@@ -105,11 +105,11 @@ def plan_normalization(
 
 
 def _describe_codes(frame: Frame, counts: Mapping[str, _TextCounts]) -> Iterator[str]:
-    for name, own in frame.form.get_columns(frame.names).items():
-        if own.na:
+    for name, form in frame.form.get_columns(frame.names).items():
+        if form.na:
             missing = counts[frame.at(name)].missing
             read = f"{missing:,} value{' is' if missing == 1 else 's are'} read as missing"
-            yield f"'{name}': {read} ({', '.join(own.na)})"
+            yield f"'{name}': {read} ({', '.join(form.na)})"
 
 
 _WORDS_FOR_TOTAL = """

@@ -51,7 +51,7 @@ from kinfold.tables.source_form import SourceForm
 
 FLAT_TYPES = {*WHOLE_TYPES, "FLOAT", "DOUBLE", "DATE", "BOOLEAN", "VARCHAR"}
 MAX_LINES_NAMED = 5  # in a message
-MAX_COLUMNS_NAMED = 5  # in a message
+MAX_DIFFERENT_COLUMNS = 5  # in a message
 CELL_NUMBER_PATTERN = r"-?(0|[1-9][0-9]*)(\.[0-9]*[1-9])?"  # as `workbook_xml` writes numbers
 
 
@@ -191,8 +191,8 @@ def _read_workbook(db: Database, sheet: SheetCells, form: SourceForm, name: str)
     doubtful = () if form.header is not None else doubtful
     frame = replace(frame, typed=False, doubtful=doubtful, form=SourceForm(sheet=sheet.title), notes=sheet.notes)
     frame = (leave_out_totals if form.skip_totals else note_totals)(db, frame, name)
-    own = form.get_columns(sheet.header)
-    words = {i: (*form.na, *own[sheet.header[i]].na) if sheet.header[i] in own else form.na for i in sheet.numbers}
+    forms = form.get_columns(sheet.header)
+    words = {i: (*form.na, *forms[sheet.header[i]].na) if sheet.header[i] in forms else form.na for i in sheet.numbers}
     present = {f"c{i}": present_text_sql(f"c{i}", words[i]) for i in sheet.numbers}
     questions = [f"bool_and({v} IS NULL OR regexp_full_match({v}, '{CELL_NUMBER_PATTERN}'))" for v in present.values()]
     numbers = [c for c, fits in zip(present, db.answers(questions, frame.table), strict=True) if fits]
@@ -444,15 +444,15 @@ def read_parts(db: Database, path: Path, read: Callable[[PartFile], Frame]) -> F
 
 def check_same_columns(whole: Frame, part: Frame, first: str, name: str) -> None:
     """Refuse a part whose columns differ from those of the first part."""
-    own, expected = dict(zip(part.names, part.types, strict=True)), dict(zip(whole.names, whole.types, strict=True))
+    types, expected = dict(zip(part.names, part.types, strict=True)), dict(zip(whole.names, whole.types, strict=True))
     fix = "write all parts with the same columns, in the same order and with the same types"
     if part.names != whole.names:
-        different = [f"'{column}'" for column in (*own, *expected) if (column in own) != (column in expected)]
-        listed = _list_first(different, MAX_COLUMNS_NAMED)
+        different = [f"'{column}'" for column in (*types, *expected) if (column in types) != (column in expected)]
+        listed = _list_first(different, MAX_DIFFERENT_COLUMNS)
         detail = f": {listed} in one of them only" if different else " in another order"
         raise DataError(f"the part '{name}' has other columns than '{first}'{detail}", fix=fix)
-    if different := [f"'{column}'" for column in own if own[column] != expected[column]]:
-        what = f"the part '{name}' has other types than '{first}': {_list_first(different, MAX_COLUMNS_NAMED)}"
+    if different := [f"'{column}'" for column in types if types[column] != expected[column]]:
+        what = f"the part '{name}' has other types than '{first}': {_list_first(different, MAX_DIFFERENT_COLUMNS)}"
         raise DataError([Problem(what, fix)])
 
 

@@ -111,9 +111,9 @@ def _get_relationship_id(sheet: Attributes) -> str:
 
 def _list_relationships(archive: ZipFile, parts: dict[str, str], part: str) -> list[tuple[str, str, str]]:
     """Return the relationships of a part of the archive: (id, kind, target part)."""
-    folder, _, own = part.rpartition("/")
+    folder, _, file_name = part.rpartition("/")
     relationships = []
-    for tag, each in _iterate_elements(archive, parts[f"{folder}/_rels/{own}.rels".lstrip("/").lower()]):
+    for tag, each in _iterate_elements(archive, parts[f"{folder}/_rels/{file_name}.rels".lstrip("/").lower()]):
         target = each.get("Target", "")
         full = target[1:] if target.startswith("/") else f"{folder}/{target}".lstrip("/")
         if tag == "Relationship" and full.lower() in parts:
@@ -187,7 +187,7 @@ MAX_DOUBLE_DIGITS = 17  # so many digits identify a double
 FALSE_LEAP_DAY = 60  # Excel counts 29 February 1900, which does not exist
 DAYS_IN_FIRST_YEAR = 366  # a time of more than one day and less than this is a duration
 MILLISECONDS_PER_DAY = 1000 * SECONDS_PER_DAY
-MAX_COLUMNS = 16_384
+MAX_SHEET_COLUMNS = 16_384  # by the file format
 
 
 @dataclass
@@ -256,7 +256,7 @@ class SheetScan:
             self.row, self.place = int(attributes.get("r", self.row + 1)), 0
             self.row_hidden = is_true(attributes, "hidden") or attributes.get("ht") == "0"
         elif tag == "col" and (is_true(attributes, "hidden") or attributes.get("width") == "0"):
-            self.hidden_columns |= {*range(int(attributes["min"]), min(int(attributes["max"]), MAX_COLUMNS) + 1)}
+            self.hidden_columns |= {*range(int(attributes["min"]), min(int(attributes["max"]), MAX_SHEET_COLUMNS) + 1)}
         elif tag == "mergeCell" and (last := re.search("[0-9]+$", attributes.get("ref", ""))):
             self.merged.append(int(last[0]))
 

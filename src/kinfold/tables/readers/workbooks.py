@@ -186,5 +186,6 @@ def _choose_sheet(book: Workbook, sheet: str | int | None, name: str) -> str:
     filled = [title for title in titles if len(titles) == 1 or not SheetScan(book).is_empty(title)]
     if len(filled) > 1:
         what = f"'{name}' has {len(filled)} sheets with values"
-        raise PolicyError(what, fix=f"name one with source.sheet (--sheet): {listed}")
+        fix = f"name one with source.sheet (--sheet): {listed}"
+        raise PolicyError(Problem(what, fix, tuple(filled), ("source", "sheet")))
     return filled[0] if filled else titles[0]

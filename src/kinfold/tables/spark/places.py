@@ -57,9 +57,9 @@ def _open(spark: Any, place: SparkPlace) -> tuple[Any, Exception | None]:
         if place.kind == "table":
             return spark.table(place.uri), None
         if place.kind == "jdbc":
-            option = ("query", place.query) if place.query else ("dbtable", place.table and place.table.sql)
+            option = ("query", place.query) if place.query else ("dbtable", _name_table(spark, place))
             return spark.read.format("jdbc").option("url", place.uri).option(*option).load(), None
-        return spark.read.format(place.format).load(place.uri), None
+        return spark.read.options(**_choose_options(place)).format(place.format).load(place.uri), None
     except (PySparkException, Py4JJavaError) as error:
         message = str(error)
     for sign, (what, fix) in REFUSALS.items():
@@ -68,6 +68,20 @@ def _open(spark: Any, place: SparkPlace) -> tuple[Any, Exception | None]:
     return None, DataError(
         f"'{place.place}' cannot be read by Spark", fix="check the address, its rights and its format"
     )
+
+
+def _choose_options(place: SparkPlace) -> dict[str, str]:
+    """Return options of Spark's reader: a file is named as it is, and no column of a later file is left out."""
+    is_file = place.uri.startswith("file:") and Path(place.uri.removeprefix("file://")).exists()
+    merged = {"mergeSchema": "true"} if place.format in ("parquet", "orc") else {}
+    return merged | ({"__globPaths__": "false"} if is_file else {})
+
+
+def _name_table(spark: Any, place: SparkPlace) -> str:
+    """Return the name of a table in the SQL of its database."""
+    names = (place.table.schema, place.table.table) if place.table else ()
+    dialect = spark._jvm.org.apache.spark.sql.jdbc.JdbcDialects.get(place.uri)
+    return ".".join(dialect.quoteIdentifier(name) for name in names if name)
 
 
 def read_contents(driver: Driver, place: SparkPlace, form: SourceForm, table: str) -> SparkFrame:

@@ -38,6 +38,7 @@ JAVA_FIX = "install Java (Debian, Ubuntu: apt install openjdk-17-jre-headless), 
 INSTALL_FIX = explain_install("spark")
 LOCAL_MASTER = "local[*]"
 SCRATCH_PREFIX = "kinfold-spark-"
+WAREHOUSE = "spark.sql.warehouse.dir"
 MIN_LOCAL_MEMORY, LOCAL_MEMORY_SHARE = 1 << 30, 0.5  # default of Spark on this machine: bytes, share of free memory
 CANCEL_TIMEOUT, CANCEL_INTERVAL = 60.0, 0.2  # seconds that a job has to end, and between two requests to end
 TASK_ATTEMPTS = 4  # as on a cluster
@@ -203,6 +204,8 @@ def _start_session(kind: Any, master: str, resources: Resources) -> Any:
     with _keep_signal_handlers(), _set_java_folder(folder):
         try:
             gateway = launch_gateway(conf, {"stderr": stderr})
+            if gateway.jvm.System.getProperty(WAREHOUSE) is None:  # Spark would make a folder where the command runs
+                conf.set(WAREHOUSE, f"{folder.absolute().as_uri()}/warehouse")
             SparkContext(conf=conf, gateway=gateway)
             return kind.builder.getOrCreate()
         except Exception:
@@ -251,8 +254,9 @@ def _build_settings(master: str, resources: Resources, folder: Path) -> dict[str
 def _set_java_folder(folder: Path) -> Iterator[None]:
     """Put the temporary files of Java into our folder: a killed process does not remove them."""
     before = os.environ.get("SPARK_SUBMIT_OPTS")
-    option = re.sub(r'(["\\])', r"\\\1", f"-Djava.io.tmpdir={folder}")
-    os.environ["SPARK_SUBMIT_OPTS"] = f'{before or ""} -XX:-UsePerfData "{option}"'.strip()
+    named = (f"-Djava.io.tmpdir={folder}", f"-Dderby.stream.error.file={folder}/derby.log")
+    options = " ".join('"' + re.sub(r'(["\\])', r"\\\1", option) + '"' for option in named)
+    os.environ["SPARK_SUBMIT_OPTS"] = f"{before or ''} -XX:-UsePerfData {options}".strip()
     try:
         yield
     finally:

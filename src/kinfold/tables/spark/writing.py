@@ -102,7 +102,7 @@ def write_parts(
         finished = write(rows, f"(({POSITION} + 1) * {parts} - 1) div {total}", parts)
         ordered_rows.unpersist()
     finally:
-        shutil.rmtree(attempts)
+        shutil.rmtree(attempts.rename(attempts.with_name(uuid4().hex)))  # a task that still runs cannot add a file
     files = {name_part(target.folder, number, target.ending) for number in range(parts)}
     if {*target.folder.iterdir()} != files or sum(finished.column("records").to_pylist()) != total:
         what = f"the executors wrote their part files to another disk than '{target.folder.parent.parent.parent}'"

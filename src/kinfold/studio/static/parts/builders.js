@@ -55,7 +55,7 @@ export function builderChoices(hierarchy, change) {
       "label",
       { key: id, class: "way", title: text ?? "" },
       h("input", { type: "radio", name: "way", value: id, checked: id === now, on: { change: click } }),
-      h("span", {}, h("strong", {}, name), text ? h("span", { class: "soft small" }, text) : null),
+      h("span", {}, h("strong", {}, name), text && text !== name ? h("span", { class: "soft small" }, text) : null),
     ),
   );
   return h(
@@ -74,7 +74,7 @@ export function settings(hierarchy, change, attemptSpec) {
     return h(
       "div",
       { class: "fields" },
-      setting({ ...common, key: "mask", label: "Hidden characters, one more at each level", problems }),
+      setting({ ...common, key: "mask", label: "Hidden characters", hint: "one more at each level", problems }),
     );
   if (spec && "intervals" in spec) return h("div", { class: "fields" }, intervalFields(common));
   if (spec && "dates" in spec) return calendar(spec, change);
@@ -86,24 +86,24 @@ function intervalFields(common) {
     setting({
       ...common,
       key: "intervals",
-      label: "Widths, each a multiple of the previous one",
+      label: "Widths",
       read: parseNumbers,
-      hint: "for example 5, 10, 20",
+      hint: "each a multiple of the previous one: 5, 10, 20",
     }),
     setting({ ...common, key: "origin", label: "Start at", problems: [], hint: "default: 0" }),
     setting({
       ...common,
       key: "bottom",
-      label: "Group everything below",
+      label: "Open below",
       problems: [],
-      hint: "an interval that is open below",
+      hint: "one interval for everything below",
     }),
     setting({
       ...common,
       key: "top",
-      label: "Group everything from",
+      label: "Open above",
       problems: [],
-      hint: "an interval that is open above",
+      hint: "one interval for everything from here on",
     }),
   ];
 }

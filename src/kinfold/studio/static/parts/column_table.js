@@ -2,7 +2,7 @@
 
 import { spark } from "../charts.js";
 import { h } from "../dom.js";
-import { count, plural, share } from "../numbers.js";
+import { count, plural, share, shortNumber } from "../numbers.js";
 import { filterColumns, getRole, getRoleByKey, listRoleChanges } from "../roles.js";
 import { app, decide, getAddress, updateUi } from "../store.js";
 import { ROLES, TYPES } from "../texts.js";
@@ -17,14 +17,16 @@ const MANY = 16; // more columns scroll in a box of their own, so that the rows 
 const TERMS = { kind: "Type", missing: "Missing value", role: "Role", hierarchy: "Hierarchy" };
 const HEADS = ["kind", "distribution", "values", "missing", "unique", "role", "hierarchy", ""];
 
+function listShown(columns) {
+  return filterColumns(columns, app.ui.columns ?? {}, app.session.policy.complete.privacy);
+}
+
 /** Return the table of all columns. */
 export function columnTable(columns) {
   const { privacy } = app.session.policy.complete;
-  const filter = app.ui.columns ?? {};
-  const shown = filterColumns(columns, filter, privacy);
+  const shown = listShown(columns);
   const ticked = (app.ui.ticked ?? []).filter((name) => shown.some((column) => column.name === name));
   return [
-    toolbar(columns, shown, filter),
     ticked.length ? bulk(ticked, privacy) : null,
     h(
       "div",
@@ -50,11 +52,20 @@ export function columnTable(columns) {
   ];
 }
 
-function toolbar(columns, shown, filter) {
+/** Return what stands beside the heading: how roles are set, and the filters. */
+export function columnTools(columns) {
+  const filter = app.ui.columns ?? {};
+  const shown = listShown(columns);
   const put = (key) => (event) => updateUi({ columns: { ...filter, [key]: event.target.value } });
-  return h(
+  const keys = h("p", { id: "roles-key" }, "Roles are proposed: check them. Keys in a row: i q c o w r u h.");
+  const filters = h(
     "div",
     { class: "line toolbar" },
+    h(
+      "span",
+      { class: "soft small", role: "status" },
+      shown.length < columns.length ? `${count(shown.length)} of ${plural(columns.length, "column")}` : "",
+    ),
     h("input", {
       type: "search",
       class: "slim",
@@ -67,13 +78,8 @@ function toolbar(columns, shown, filter) {
       class: "slim",
       "aria-label": "Filter columns by role",
     }),
-    h(
-      "span",
-      { class: "soft small", role: "status" },
-      shown.length < columns.length ? `${count(shown.length)} of ${plural(columns.length, "column")}` : "",
-    ),
-    h("span", { class: "soft small keys", id: "roles-key" }, "Keys in a row: i q c o w r u h set the role."),
   );
+  return [keys, filters];
 }
 
 function bulk(ticked, privacy) {
@@ -215,6 +221,7 @@ function reason(column) {
       { colspan: HEADS.length + 2 },
       `Proposed: ${role}, because ${text}.`,
       hierarchy ? ` Hierarchy: ${hierarchy}.` : null,
+      column.of ? ` An attribute of the ${column.of}.` : null,
       h("span", { class: "soft" }, ` Values: ${ends(column)}.`),
     ),
   );
@@ -237,13 +244,4 @@ function ends(column) {
   if (histogram.form === "bins") return `${shortNumber(histogram.edges[0])} to ${shortNumber(histogram.edges.at(-1))}`;
   const more = column.distinct - Math.min(histogram.labels.length, 3);
   return `${histogram.labels.slice(0, 3).join(", ")}${more > 0 ? ` and ${count(more)} more` : ""}`;
-}
-
-function shortNumber(x) {
-  if (typeof x !== "number") return x;
-  return new Intl.NumberFormat("en", {
-    maximumSignificantDigits: 4,
-    notation: Math.abs(x) >= 100000 ? "compact" : "standard",
-    useGrouping: Math.abs(x) >= 10000,
-  }).format(x);
 }

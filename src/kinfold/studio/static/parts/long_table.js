@@ -8,9 +8,11 @@ import { getBoxHeight, listPages, getScrollTop, getVisibleRows } from "../scroll
 const PAGE = 200; // rows per request
 const MAX_PAGES = 60; // the oldest pages are dropped
 const ROW = 31; // pixels
+const LEAST_CHARS = 5; // width of a column, in characters
+const MOST_CHARS = 24;
 
 /** Return a long table.
- *  label, heads: [{name, role, figures, content, sort}], rows: their number
+ *  label, heads: [{name, role, figures, chars, content, sort}], rows: their number
  *  version: changes when the rows are others; address(from, count): where rows come from
  *  read(answer): rows of an answer; cells(row): [{text, class, content}], nth(row, index): the first cell */
 export function longTable(table) {
@@ -76,8 +78,7 @@ function paint(node) {
   const { heads, rows, label } = node.table;
   const { first, amount, offset } = getVisibleRows(rows, ROW, Math.max(node.clientHeight - ROW, ROW), node.scrollTop);
   if (rows) for (const page of listPages(first, amount, PAGE)) fetchPage(node, page);
-  node.style.setProperty("--columns", heads.length);
-  node.style.setProperty("--grid", `5rem ${heads.map((head) => head.width ?? "minmax(0, 1fr)").join(" ")}`);
+  measure(node);
   node.style.setProperty("--height", `${(rows + 1) * ROW + 20}px`);
   const drawn = [];
   for (let row = first; row < first + amount && row < rows; row += 1)
@@ -93,6 +94,23 @@ function paint(node) {
       space,
     ),
   );
+}
+
+// The first rows that arrive say how wide each column has to be; then it stays.
+function measure(node) {
+  const { heads, cells } = node.table;
+  const page = [...node.pages.values()].find((one) => one.rows?.length);
+  if (node.measured === page && page) return;
+  node.measured = page;
+  const rows = (page?.rows ?? []).map(cells);
+  const chars = heads.map((head, index) => {
+    const texts = rows.map((row) => row[index]?.title ?? row[index]?.text ?? "");
+    const most = texts.reduce((length, text) => Math.max(length, text.length), head.name.length + 2);
+    return 3 + Math.min(Math.max(most, LEAST_CHARS, head.chars ?? 0), MOST_CHARS);
+  });
+  const all = chars.reduce((sum, one) => sum + one, 0);
+  node.style.setProperty("--grid", `5rem ${chars.map((one) => `minmax(0, ${one}fr)`).join(" ")}`);
+  node.style.setProperty("--least", `calc(5rem + ${all}ch)`);
 }
 
 function headOf({ heads, first = "row" }) {

@@ -17,20 +17,27 @@ export function openTable(session) {
   if (session.state === "choosing") return choosing(session);
   return [
     session.state === "failed" ? failed(session.source) : welcome(),
-    section("file", "A file", FORMATS, dropZone(session)),
-    section(
-      "demo",
-      "The demo",
-      "A thousand synthetic patients, with a policy.",
+    h(
+      "div",
+      { class: "halves even sources" },
+      section("file", "A file", FORMATS, dropZone(session)),
       h(
         "div",
-        { class: "buttons" },
-        button("Start with the demo", openDemo, { main: true }),
-        button("Take the tour of five steps", async () => (await openDemo()) && startTour()),
+        {},
+        section("demo", "The demo", "A thousand synthetic patients, with a policy.", demo()),
+        section("database", "A database", "A table or a query, read once. The password is not saved.", database()),
       ),
     ),
-    section("database", "A database", "A table or a query, read once. The password is not saved.", database()),
   ];
+}
+
+function demo() {
+  return h(
+    "div",
+    { class: "buttons" },
+    button("Start with the demo", openDemo, { main: true }),
+    button("Take the tour of five steps", async () => (await openDemo()) && startTour()),
+  );
 }
 
 function openDemo() {
@@ -44,12 +51,31 @@ function welcome() {
 
 // A file that could not be opened: the problems, and options to read it.
 function failed(source) {
+  const sheets = source.problems.flatMap((problem) => problem.choices ?? []);
+  if (sheets.length) {
+    const open = (sheet) => attempt(() => send("POST", "/api/source/options", { sheet }));
+    return chooser(source.name, "sheet", sheets, open);
+  }
   const ways = source.reading.length > 0;
   const further = ways ? "Change the reading options below, or open another file." : "Open another file.";
   return [
     stepHead("open", source.name, verdict("The file could not be opened.", [further], true)),
-    problemList(source.problems, `${source.name} could not be opened`),
+    problemList(source.problems, "What is wrong"),
     ways ? section("reading", "Reading", "How the file is written. A change reads it again.", reading(source)) : null,
+  ];
+}
+
+// A part of a file is chosen by a click.
+function chooser(name, kind, parts, choose) {
+  const buttons = parts.map((part) => button(part, () => choose(part)));
+  return [
+    stepHead("open", name, verdict(`Choose a ${kind}.`)),
+    section(
+      "parts",
+      `${kind[0].toUpperCase()}${kind.slice(1)}s`,
+      `The file has several ${kind}s.`,
+      h("div", { class: "buttons" }, buttons),
+    ),
   ];
 }
 
@@ -127,21 +153,9 @@ function opening(session) {
   ];
 }
 
-function choosing(session) {
-  const choose = (table) => attempt(() => send("POST", "/api/source/table", { table }));
-  return [
-    stepHead("open", session.source.name, verdict("Choose a table.")),
-    section(
-      "tables",
-      "Tables",
-      "The file has several tables.",
-      h(
-        "div",
-        { class: "buttons" },
-        session.source.tables.map((table) => button(table, () => choose(table))),
-      ),
-    ),
-  ];
+function choosing({ source }) {
+  const open = (table) => attempt(() => send("POST", "/api/source/table", { table }));
+  return chooser(source.name, "table", source.tables, open);
 }
 
 function database() {

@@ -50,22 +50,22 @@ function steps(result, search) {
           button("Undo the last one", () => choose(result.choices.slice(0, -1)), { slim: true }),
         )
       : null,
-    combinations(result.combinations),
-    result.next.length
-      ? h(
-          "ul",
-          { class: "plain next" },
-          result.next.map((one) =>
-            h(
-              "li",
-              { key: one.column },
-              button(`Generalize ${one.column}`, () => choose([...result.choices, one.column])),
-              h("span", { class: "soft" }, `to level ${one.level}: ${plural(one.outliers, "outlier")}`),
-            ),
-          ),
-        )
-      : null,
+    h("div", { class: "halves even" }, combinations(result.combinations), choicesOf(result, choose)),
   ];
+}
+
+// The columns that can be generalized next, with what is left then.
+function choicesOf(result, choose) {
+  if (!result.next.length) return null;
+  const items = result.next.map((one) =>
+    h(
+      "li",
+      { key: one.column },
+      button(`Generalize ${one.column}`, () => choose([...result.choices, one.column]), { slim: true }),
+      h("span", { class: "soft" }, `to level ${one.level}: ${plural(one.outliers, "outlier")}`),
+    ),
+  );
+  return h("ul", { class: "plain next" }, items);
 }
 
 function combinations(items) {
@@ -84,7 +84,9 @@ function combinations(items) {
     items.length > 12
       ? h("p", { class: "soft small" }, `and ${plural(items.length - 12, "further combination")}`)
       : null;
-  return [
+  return h(
+    "div",
+    {},
     h(
       "table",
       { class: "tight wraps" },
@@ -96,5 +98,5 @@ function combinations(items) {
       h("tbody", {}, rows),
     ),
     more,
-  ];
+  );
 }

@@ -1,7 +1,7 @@
 // The form of people with several rows, and of households.
 
 import { h } from "../dom.js";
-import { decide, getProblems } from "../store.js";
+import { app, decide, getProblems } from "../store.js";
 import { HINTS } from "../texts.js";
 import { choiceField, field, numberField } from "./fields.js";
 import { disclosure } from "./sections.js";
@@ -31,7 +31,9 @@ export function people(complete, columns) {
         none: "rows",
       }),
       privacy.unit ? together(method) : null,
+      privacy.unit && privacy.unit === app.session.source?.unit?.column ? attributes(columns) : null,
       method.people ? number("events_known", "Events that others know", privacy.events_known) : null,
+      method.people ? number("days_known", "Their dates are known to within days", privacy.days_known) : null,
       method.people ? number("shift_days", "Days that events are shifted by", method.shift_days, "method") : null,
       choiceField({
         path: ["privacy", "household"],
@@ -46,6 +48,15 @@ export function people(complete, columns) {
       privacy.unit || privacy.household ? surrogate(output) : null,
     );
   });
+}
+
+// Which columns have one value in all rows of every person. The profile tells them apart by the unit that it found.
+function attributes(columns) {
+  const lists = ["person", "event"].map((of) => {
+    const names = columns.filter((column) => (column.declared?.of ?? column.of) === of).map((column) => column.name);
+    return names.length ? `Attributes of the ${of}: ${names.join(", ")}. ` : "";
+  });
+  return lists.some(Boolean) ? h("p", { class: "small", id: "attributes" }, lists) : null;
 }
 
 function together(method) {

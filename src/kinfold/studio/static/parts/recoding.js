@@ -52,7 +52,7 @@ export function recoding(column) {
       column.role === "quasi-identifier" &&
         choiceField({
           path: path("average"),
-          label: "Released value of a class",
+          label: "Released value",
           hint: HINTS.average[declared.average] ?? "For methods that form classes of similar records.",
           value: declared.average ?? "",
           choices: app.session.averages_by_type[type] ?? [],
@@ -62,7 +62,7 @@ export function recoding(column) {
         numberField({
           path: path("weight"),
           label: "Weight",
-          hint: "Weight of the column in the distance between records; default: 1.",
+          hint: "In the distance between records; default: 1.",
           value: declared.weight,
           min: 0,
         }),

@@ -29,8 +29,8 @@ export function releaseRows(run) {
   const order = orderColumns(known.columns, roles);
   const head = (name, key, more = {}) => ({ name, ...sorting(key, name, state, put), ...more });
   const heads = [
-    head("class", "class", { figures: true, width: "6.5rem" }),
-    head("risk", "risk", { figures: true, width: "4.5rem" }),
+    head("class", "class", { figures: true, chars: 11 }),
+    head("risk", "risk", { figures: true, chars: 6 }),
     ...order
       .map((index) => known.columns[index])
       .map(({ name, released }) => head(name, name, { role: released ? roles.get(name) : "remove" })),

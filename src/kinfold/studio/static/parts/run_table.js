@@ -24,8 +24,8 @@ export function getMap() {
   return last;
 }
 
-/** Return the map. */
-export function runMap() {
+/** Return the map, with a ring around the run that is shown. */
+export function runMap(shown) {
   const map = getMap();
   if ((map?.points?.length ?? 0) < 2) return tooFew();
   const front = map.points.filter((point) => point.pareto).length;
@@ -38,7 +38,10 @@ export function runMap() {
       { class: "scrolls", tabindex: "0", role: "region", "aria-label": "Map of risk and utility" },
       chart({
         key: "map",
-        spec: map.chart,
+        spec: ringPoint(
+          map.chart.spec,
+          map.points.find((point) => point.run === shown?.id),
+        ),
         label,
         onPick: (datum) => pick(map.points, datum),
         describe: (datum) => describePoint(map.points, app.session.runs, datum),
@@ -47,9 +50,21 @@ export function runMap() {
     h(
       "figcaption",
       { class: "soft small" },
-      "Lower and left is better. Filled: no other run has less risk and less loss. Click a point to show its run.",
+      "Lower and left is better. Filled: no other run has less risk and less loss. Ring: the run shown below. " +
+        "Click a point to show its run.",
     ),
   );
+}
+
+/** Return the specification of the map with a ring around a point. */
+export function ringPoint(spec, point) {
+  if (!point) return spec;
+  const ring = {
+    name: "ring",
+    data: { values: [{ risk: point.risk, loss: point.loss }] },
+    mark: { type: "point", size: 420, strokeWidth: 1.5, stroke: "#a8361f", fill: null, opacity: 1 },
+  };
+  return { ...spec, layer: [...spec.layer, ring] };
 }
 
 // One point is not a map: it shows nothing to choose from.
@@ -173,7 +188,11 @@ function runRow(run, point, shown, compared) {
             })
           : null,
         ["done", "failed", "cancelled"].includes(run.state)
-          ? button("Remove", () => removeRun(run.id), { slim: true, "aria-label": `Remove ${run.name}` })
+          ? button("×", () => removeRun(run.id), {
+              slim: true,
+              title: "Remove",
+              "aria-label": `Remove ${run.name}`,
+            })
           : null,
       ),
     ),

@@ -1,7 +1,7 @@
 // Step 4: all runs, one or two of them in detail, the lattice and the outliers.
 
 import { h } from "../dom.js";
-import { plural } from "../numbers.js";
+import { count, plural, share } from "../numbers.js";
 import { columnPairs } from "../parts/column_pairs.js";
 import { whatIs } from "../parts/help.js";
 import { latticePart } from "../parts/lattice.js";
@@ -31,7 +31,7 @@ export function exploreStep() {
           "section",
           { class: "halves table-first", key: "runs", "aria-label": "Runs" },
           h("div", { class: "matter" }, runTable(session.runs, shown, compared), sliders(session.runs, shown)),
-          h("div", { class: "matter map-box" }, runMap()),
+          h("div", { class: "matter map-box" }, runMap(shown)),
         )
       : null,
     h("section", { key: "details", "aria-label": "Details" }, tabs("explore", "Details", listTabs(runs))),
@@ -45,8 +45,20 @@ function sentence(session) {
       "Run the policy in the previous step. Other values of k add points to the map.",
     ]);
   if (done === 1) return verdict(session.runs.find((run) => run.state === "done").summary.headline);
-  const map = getMap();
-  return verdict(map?.choice ?? `${plural(done, "run")} to compare.`, [map?.price]);
+  const [headline, ...further] = describeFront(getMap()?.points ?? [], session.runs);
+  return verdict(headline ?? `${plural(done, "run")} to compare.`, further);
+}
+
+/** Describe the runs that no other beats: how many, and the two ends of the front. */
+export function describeFront(points, runs) {
+  const front = points.filter((point) => point.pareto).sort((one, other) => one.loss - other.loss);
+  if (points.length < 2) return [];
+  const describe = ({ run, risk, loss }) =>
+    `${runs.find(({ id }) => id === run)?.name}: loss ${share(loss)}, risk ${share(risk)}.`;
+  const some = `${count(front.length)} of ${plural(points.length, "run")} ${front.length === 1 ? "is" : "are"}`;
+  const headline = `${some} unbeaten: no other has less risk and less loss.`;
+  if (front.length === 1) return [headline, describe(front[0])];
+  return [headline, `Least loss: ${describe(front[0])}`, `Least risk: ${describe(front.at(-1))}`];
 }
 
 function listTabs(runs) {

@@ -167,8 +167,8 @@ function seenAsTree(column, hierarchy) {
 // What each level does to the uniqueness of the records, while the other columns stay as they are.
 function effect(column, hierarchy) {
   const answer = query(`/api/hierarchy/effect?column=${encodeURIComponent(column.name)}`);
-  const shares = answer.value?.unique;
-  if (!shares) return pending(answer);
+  if (!answer.value) return pending(answer);
+  const { unique, alone } = answer.value;
   return h(
     "table",
     { class: "tight effect" },
@@ -179,19 +179,22 @@ function effect(column, hierarchy) {
       h(
         "tr",
         {},
-        ["level", "labels", "unique"].map((name) => h("th", { scope: "col", class: "number" }, name)),
+        ["level", "labels", "by it alone", "with the others"].map((name) =>
+          h("th", { scope: "col", class: "number" }, name),
+        ),
       ),
     ),
     h(
       "tbody",
       {},
-      shares.map((unique, level) =>
+      unique.map((together, level) =>
         h(
           "tr",
           {},
           h("th", { scope: "row", class: "number" }, level),
           h("td", { class: "number" }, hierarchy.levels[level] ? count(hierarchy.levels[level].labels) : "–"),
-          h("td", { class: "number" }, share(unique)),
+          h("td", { class: "number" }, share(alone[level])),
+          h("td", { class: "number" }, share(together)),
         ),
       ),
     ),

@@ -3,7 +3,7 @@
 import { send } from "../api.js";
 import { h } from "../dom.js";
 import { count, plural, share } from "../numbers.js";
-import { columnTable } from "../parts/column_table.js";
+import { columnTable, columnTools } from "../parts/column_table.js";
 import { openTable } from "../parts/open_table.js";
 import { tableRows } from "../parts/long_table.js";
 import { questions } from "../parts/questions.js";
@@ -34,15 +34,10 @@ export function openStep() {
       h(
         "div",
         {},
-        section(
-          "columns",
-          "Columns",
-          "Roles are proposed from names and values: check them.",
-          columnTable(session.columns),
-        ),
+        section("columns", "Columns", columnTools(session.columns), columnTable(session.columns)),
         h(
           "div",
-          { class: "parts" },
+          { class: "parts beside" },
           disclosure("combinations", "Unique combinations", "columns that single people out", () =>
             combinations(risk?.combinations ?? session.combinations),
           ),

@@ -5,6 +5,7 @@ import { h } from "../dom.js";
 import { plural } from "../numbers.js";
 import { problemList } from "../parts/fields.js";
 import { explained, whatIs } from "../parts/help.js";
+import { countOpen } from "../parts/questions.js";
 import { policyEditor } from "../parts/policy_editor.js";
 import { method, output } from "../parts/method_form.js";
 import { people } from "../parts/people_form.js";
@@ -21,10 +22,12 @@ export function protectStep() {
   if (session.state !== "ready") return [stepHead("protect", "Protect"), nothingOpen()];
   expectCharts(); // the next step needs them
   const check = query("/api/check");
-  const problems = check.value?.problems ?? [];
+  const all = check.value?.problems ?? [];
+  // open questions have a line of their own
+  const problems = all.filter((problem) => problem.key?.[0] !== "review");
   const { complete } = session.policy;
   return [
-    stepHead("protect", session.source.name, sentence(session, problems, check.value), runButtons(problems)),
+    stepHead("protect", session.source.name, sentence(session, problems, check.value), runButtons(all)),
     problemList(problems, "Problems"),
     h("div", { class: "runner", role: "region", "aria-label": "Run" }, lastRun()),
     h(
@@ -62,6 +65,8 @@ function sentence(session, problems, known) {
       ["They are listed below, and shown at their fields and lines."],
       true,
     );
+  const open = countOpen(session);
+  if (open) return verdict(`${plural(open, "question")} to answer before a run.`, [], true);
   const names = namePromises(session.policy.complete, session.columns);
   return verdict(`The release will have ${joinNames(names)}.`);
 }
