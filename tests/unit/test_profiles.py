@@ -270,16 +270,29 @@ def test_replicate_weights_are_weights_and_means_of_schools_are_not() -> None:
     [
         lambda i: f"3528 {i:04d} {i * 7 % 1000:04d} 1190",
         lambda i: base64.b64encode(str(i * 7919 + 13).encode()).decode(),
+        lambda i: f"0x{(i + 3) * 2654435761**5 % 2**160:040x}",
     ],
-    ids=["digits and blanks", "base64"],
+    ids=["digits and blanks", "base64", "hash"],
 )
 def test_numbers_of_people_that_look_like_text(write: Callable[[int], str]) -> None:
     rng = np.random.default_rng(4)
     who = rng.integers(0, 90, 400)
     times = [f"{minute // 60}:{minute % 60:02d}" for minute in rng.integers(300, 1440, 400)]
-    profile = kinfold.profile(pd.DataFrame({"key": list(map(write, who)), "time": times, "fare": rng.gamma(2, 3, 400)}))
+    profile = kinfold.profile(
+        pd.DataFrame({"key": list(map(write, who.tolist())), "time": times, "fare": rng.gamma(2, 3, 400)})
+    )
     assert profile.unit is not None
     assert (profile.unit.column, profile.columns[0].role) == ("key", "identifier")
+
+
+@pytest.mark.parametrize("written", ["%Y-%m-%d", "%d.%m.%Y"])
+def test_dates_as_text_in_a_frame_are_dates(written: str) -> None:
+    days = pd.to_datetime("1960-01-01") + pd.to_timedelta(np.random.default_rng(5).integers(0, 9000, 200), "D")
+    table = pd.DataFrame({"seen": days.strftime(written), "dob": days[::-1].strftime(written), "age": range(200)})
+    columns = {column.name: column for column in kinfold.profile(table).columns}
+    assert [columns[name].role for name in ("seen", "dob")] == ["quasi-identifier"] * 2
+    assert columns["dob"].average == "generalize"
+    assert kinfold.anonymize(table, tomllib.loads(write_starter_policy(kinfold.profile(table)))).verdict.holds
 
 
 def test_the_weight_of_a_body_is_none_of_a_sample() -> None:

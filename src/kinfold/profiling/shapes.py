@@ -180,7 +180,7 @@ def detect_shape(column: Column, stats: ValueStats, order: OrderStats | None, hi
     """Return the shape of the values of a column; `order` is None if it was not computed."""
     if stats.distinct <= 1:  # a flag has one value and is empty in the other rows
         return Shape.NOTHING if not stats.distinct else Shape.CODE if column.nulls else Shape.CONSTANT
-    if column.storage.kind is Kind.DATE:
+    if column.storage.kind is Kind.DATE or column.date_format:  # dates as text, in a frame
         return Shape.MOMENT
     if column.storage is Storage.BOOLEAN:
         return Shape.CODE
@@ -268,7 +268,8 @@ def _are_metres(stats: ValueStats, low: float, spread: float) -> bool:
 def _detect_text_shape(stats: ValueStats, order: OrderStats | None, hints: frozenset[Hint]) -> Shape:
     many = stats.distinct > MAX_CODE_VALUES
     sentences = stats.mean_words >= MIN_SENTENCE_WORDS and not _matches(stats, DIGITS)
-    if many and stats.mean_count < 10 and (sentences or stats.mean_length >= MIN_TEXT_LETTERS):
+    long = stats.mean_length >= MIN_TEXT_LETTERS and not _matches(stats, TOKEN)  # a hash has 64 letters
+    if many and stats.mean_count < 10 and (sentences or long):
         return Shape.TEXT
     if stats.distinct > 2 and _matches(stats, ICD10) and _are_diagnoses(stats, hints):
         return Shape.DIAGNOSIS

@@ -119,7 +119,9 @@ _WORDS_FOR_TOTAL = """
     \u0142\u0105cznie
 """
 TOTAL_PATTERN = "|".join(word.strip() for word in _WORDS_FOR_TOTAL.split(","))
-MEAN_PATTERN = "mittelwert|durchschnitt|moyenne|promedio|gemiddelde|\u015brednia|average"  # below a table
+MEAN_PATTERN = (  # below a table
+    "mittelwert|durchschnitt|moyenne|promedio|gemiddelde|\u015brednia|average|median|sd|std\\.?abw\\.?|standardabweichung"
+)
 FOOTER_PATTERN = (
     "(source|sources|note|notes|quelle|anmerkung|hinweis|stand|fuente|nota|fonte|bron) ?:.*|[*\u00a9\u2020].*"
 )
