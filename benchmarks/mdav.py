@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 FIRST = """
 import time, numpy, kinfold.partition
-x = numpy.random.default_rng(0).normal(size=(4000, 4))
+x = numpy.random.default_rng(0).normal(size=(100000, 4))  # for which the compiler is worth its time
 began = time.process_time()
 kinfold.partition.mdav(x, 5)
 print(time.process_time() - began)

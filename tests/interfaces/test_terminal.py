@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 from command import Ran, run, text
 from kinfold.cli import app as application
-from kinfold.cli import output, terminal
+from kinfold.cli import output, process, terminal
 from kinfold.cli.app import app
 from kinfold.cli.terminal import Terminal, escape_json, escape_unprintable
 from kinfold.policy.registry import METHOD_MODULES
@@ -157,6 +157,18 @@ def test_a_bar_that_has_ended_does_not_come_back(monkeypatch: pytest.MonkeyPatch
         bar("done", 2, 2)
     assert "grouping" in said
     assert screen.getvalue() == said
+
+
+@pytest.mark.parametrize("user", [None, "pyspark", "pyreadstat"])
+def test_pandas_is_loaded_only_for_what_needs_it(user, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in process.PANDAS_USERS:
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    if user is None:
+        with pytest.raises(ModuleNotFoundError):
+            process._ImportGuard().find_spec("pandas")
+    else:
+        monkeypatch.setitem(sys.modules, user, sys)
+        process._ImportGuard().find_spec("pandas")
 
 
 # Exceptions that nobody foresaw: code 1, the place in kinfold's code, what to do, and no value of the data

@@ -46,6 +46,7 @@ MASK_CHARACTER = b"*"
 
 MEMORY_ERROR_TEXTS = ("failed to map segment", "cannot allocate memory", "can't start new thread")
 MIN_FREE_MEMORY = 256 << 20  # more than a library allocates in one step, less than a run needs
+PANDAS_USERS = {"pyspark", "pyreadstat"}
 BLAS_MODULE = "scipy.linalg"  # loads OpenBLAS, which retries for ever if it gets no memory
 BLAS_MEMORY_PER_CORE = 32 << 20  # what OpenBLAS allocates when it is loaded
 MEMORY_FIX = "free some memory, or use fewer records at a time"
@@ -95,7 +96,7 @@ def watch_memory_errors(exit_now: Callable[[int], NoReturn]) -> None:
     `exit_now` ends the process at once: without memory the interpreter can lose the exception that should end it.
     """
     _exits.append(exit_now)
-    sys.meta_path.insert(0, _MemoryCheckFinder())
+    sys.meta_path.insert(0, _ImportGuard())
     previous_hook = sys.unraisablehook
 
     def record_memory_error(unraisable: Any) -> None:
@@ -126,11 +127,16 @@ def exit_without_memory(code: int) -> NoReturn:
     raise SystemExit(code)
 
 
-class _MemoryCheckFinder:
-    """An import hook that raises MemoryError instead of loading OpenBLAS without memory, which would hang."""
+class _ImportGuard:
+    """An import hook that raises instead of loading OpenBLAS without memory, which would hang, or pandas for nothing.
+
+    pyarrow loads pandas with its first array, which takes a third of a second, and the command has no frames.
+    """
 
     def find_spec(self, name: str, *_: object) -> None:
-        """Find nothing, but check the free memory."""
+        """Find nothing, but check the free memory and who needs pandas."""
+        if name == "pandas" and not PANDAS_USERS & sys.modules.keys():
+            raise ModuleNotFoundError(f"the command does not need {name}", name=name)
         if name == BLAS_MODULE and _cannot_allocate(MIN_FREE_MEMORY + BLAS_MEMORY_PER_CORE * (os.cpu_count() or 1)):
             raise MemoryError
 

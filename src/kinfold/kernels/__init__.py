@@ -34,6 +34,7 @@ _log = logging.getLogger("kinfold")
 _compiling: list[str] = []  # kernels being compiled now
 
 
+@cache
 def load(name: str) -> Any:
     """Return a module of this package; its entry points are compiled when they are called."""
     return importlib.import_module(f"{__name__}.{name}")

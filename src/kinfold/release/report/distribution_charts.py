@@ -56,7 +56,7 @@ def chart_search(curve: SearchMarks) -> Chart | None:
     """Return the chart of a search: its loss, and its lower bound if one is proved, as shares of the first loss."""
     if len(curve) < 2:
         return None
-    last, names = len(curve) - 1, {"loss": "{} of the first", "bound": "at least {}"}
+    last, names = len(curve) - 1, {"loss": "loss {}", "bound": "at least {}"}
     rows = [
         {"seconds": mark[0], "share": mark[at], "line": line, "shown": text.format(f"{mark[at]:.1%}") * (i == last)}
         for at, (line, text) in enumerate(names.items(), start=1)
