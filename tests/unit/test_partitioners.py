@@ -117,7 +117,7 @@ def uncached(tmp_path, monkeypatch):
 @compiles
 def test_a_first_call_compiles_and_says_so(uncached, caplog):
     assert (uncached.is_ready(), len(uncached.overloads)) == (False, 0)
-    with caplog.at_level(logging.INFO, "kinfold"):
+    with caplog.at_level(logging.DEBUG, "kinfold"):
         assert [uncached(1), uncached(2)] == [2, 3]
     assert caplog.text.count("compiling count_as_python") == 1
     assert (uncached.is_ready(), len(uncached.overloads)) == (True, 1)

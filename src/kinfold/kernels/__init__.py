@@ -81,7 +81,8 @@ def warmup(progress: Progress = no_progress, modules: Sequence[str] = MODULES) -
 @contextmanager
 def announce_compiling(name: str) -> Iterator[None]:
     """Say that a kernel is being compiled, with the garbage collector off: it would take a tenth of the time."""
-    _log.info("compiling %s for this machine; this is done once and takes some seconds", name)
+    _announce_once()
+    _log.debug("compiling %s", name)
     collects = gc.isenabled()
     _compiling.append(name)
     gc.disable()
@@ -91,6 +92,11 @@ def announce_compiling(name: str) -> Iterator[None]:
         _compiling.remove(name)
         if collects:
             gc.enable()
+
+
+@cache
+def _announce_once() -> None:
+    _log.info("compiling for this machine; this is done once and takes some seconds")
 
 
 @cache
