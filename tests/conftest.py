@@ -82,7 +82,7 @@ def _as_plain_python(item: pytest.Item) -> None:
 def _examples(asked: int, kind: str | None, *, everyday: bool) -> int:
     """Return how many cases a test draws: all that it asks for in the long form, where they are new ones every time.
 
-    `make test` draws the same ones every time, so a third of them; the everyday part draws an eighth, and with the
+    `make test` draws the same ones every time, so a quarter of them; the everyday part draws an eighth, and with the
     compiler off no test draws more than the profile says.
     """
     if PLAIN:
@@ -90,7 +90,7 @@ def _examples(asked: int, kind: str | None, *, everyday: bool) -> int:
     if everyday:
         return min(asked, max(asked // 8, 4))
     if SCALE <= 1:
-        return min(asked, max(asked // 3, 8))
+        return min(asked, max(asked // 4, 6))
     return round(asked * MORE) if kind == "properties" else asked
 
 

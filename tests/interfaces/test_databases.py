@@ -373,7 +373,7 @@ def killed_when(server: Server, active: str) -> threading.Thread:
 def test_a_database_that_goes_away_while_it_is_read_leaves_nothing(
     server: Server, people: System, tmp_path: Path
 ) -> None:
-    slowly = "SELECT people.*, pg_sleep(0.01)::text AS t FROM people, generate_series(1, 999)"
+    slowly = "SELECT people.*, pg_sleep(0.001)::text AS t FROM people, generate_series(1, 999)"
     killer = killed_when(server, "COPY (")
     try:
         address = people.address("x").partition("?")[0]
