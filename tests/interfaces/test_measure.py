@@ -301,3 +301,15 @@ def test_roles_on_the_command_line_measure_like_a_policy_file(tmp_path: Path) ->
     unnamed = run("measure", *both)
     assert (unnamed.code, "--quasi" in unnamed.err, "--policy" in unnamed.err) == (2, True, True)
     assert run("compare", both[0], "--methods", "mdav", "--k", 3, *roles, "--out", tmp_path / "compared").code == 0
+
+
+def test_an_attack_is_not_measured_with_labels_that_the_policy_does_not_explain() -> None:
+    table = pd.DataFrame({"age": [20 + i % 40 for i in range(200)], "sex": ["f", "m"] * 100})
+    ages = {"age": {"role": "quasi", "hierarchy": {"intervals": [5, 10]}}, "sex": {"role": "quasi"}}
+    asked = {"privacy": {"k": 10}, "method": {"name": "lattice"}, "columns": ages}
+    released = kinfold.anonymize(table, asked).frame
+    complete = kinfold.measure(table, released, asked, population=table)["risk"]
+    assert complete["journalist_max"] == complete["prosecutor_max"]
+    partial = kinfold.measure(table, released, quasi=["age", "sex"], k=10, population=table)
+    assert (partial["risk"]["journalist_max"], partial["risk"]["linkage"]) == (None, None)
+    assert any("does not explain the released labels of 'age'" in note for note in partial.to_dict()["notes"])

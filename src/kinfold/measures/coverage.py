@@ -15,6 +15,7 @@ and by *. Null in place of another value covers all, like *. Cost: one look-up f
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -23,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold.hierarchies import TOP, Hierarchy
-from kinfold.measures.formulas.arrays import Flags, Floats, Ints
+from kinfold.measures.formulas.arrays import Flags, Floats, Ints, NotApplicable
 from kinfold.measures.formulas.categorical_loss import MAX_DENSE_COUNTS
 from kinfold.measures.pairing import LEFT_OUT, PairedColumn
 from kinfold.policy.encoding import CategoricalAttribute, NumericAttribute, format_value, get_leaves
@@ -123,6 +124,20 @@ def _compute_spans(column: PairedColumn) -> LabelSpans:
     filled = np.array([span or (height, 0, len(values)) for span in spans], np.int64).reshape(-1, 3)
     known = np.array([span is not None for span in spans], np.bool_)
     return LabelSpans(filled[:, 0], filled[:, 1], filled[:, 2], height, len(values), known)
+
+
+def require_known_labels(columns: Sequence[PairedColumn]) -> None:
+    """Raise if the policy does not explain some labels: an attack that ignores them would look too weak."""
+    unknown = []
+    for column in columns:
+        explained = {TOP, *(column.attribute.bound.request.map or {}).values()}
+        spans = find_spans(column) if column.place is not None else None
+        labels = zip(column.labels, spans.known, strict=True) if spans is not None else ()
+        if any(not known and label not in explained for label, known in labels):
+            unknown.append(f"'{column.name}'")
+    if unknown:
+        what = f"the policy does not explain the released labels of {', '.join(unknown)}"
+        raise NotApplicable(f"{what}: give the policy of the release, with its hierarchies")
 
 
 def find_places(column: PairedColumn) -> Ints:

@@ -26,7 +26,7 @@ import numpy as np
 
 from kinfold.errors import DataError, Problem
 from kinfold.hierarchies import TOP
-from kinfold.measures.coverage import compute_gaps, find_extents
+from kinfold.measures.coverage import compute_gaps, find_extents, require_known_labels
 from kinfold.measures.formulas.arrays import Floats, Ints, NotApplicable, group_rows
 from kinfold.measures.formulas.attackers import (
     household_risk,
@@ -58,6 +58,7 @@ DISTANCE_SLACK, DISTANCE_EPSILON = 1 + 1e-9, 1e-12  # distances that differ only
 
 def compute_journalist_risk(pair: Pair, engine: Any, people: Any) -> Floats:
     """Return 1 / F of each released record; `people` is the frame of the population."""
+    require_known_labels(pair.columns)
     table = _collect_people(pair, engine, people)
     classes, first = group_released(pair)
     sides = build_class_distances(pair, first)

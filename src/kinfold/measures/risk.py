@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinfold.measures.coverage import compute_gaps, get_released_numbers
+from kinfold.measures.coverage import compute_gaps, get_released_numbers, require_known_labels
 from kinfold.measures.formulas import attackers, global_risk
 from kinfold.measures.formulas.arrays import Floats, Ints, NotApplicable, group_rows
 from kinfold.measures.formulas.attribute_disclosure import (
@@ -173,6 +173,7 @@ def _find_unchanged(tables: TablePair, names: list[str]) -> dict[str, Ints]:
 
 def _build_records(pair: Pair, rows: Ints | slice = ALL_ROWS) -> tuple[LinkageRecords, LinkageRecords, list[Floats]]:
     """Return both tables as numbers and codes, with a table of squared distances for each code, by the policy."""
+    require_known_labels(pair.columns)
     numbers: list[tuple[Floats, Floats]] = []
     codes: list[tuple[Ints, Ints]] = []
     gaps: list[Floats] = []
