@@ -82,7 +82,7 @@ def judge(public: Path, k: int, household_k: int | None = None) -> None:
     tally_up("releases of households judged", 1)
 
 
-@settings(max_examples=cases(4, 60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=cases(4, 15), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     seed=st.integers(0, 2**31),
     missing=st.sampled_from([0.0, 0.2]),

@@ -70,7 +70,7 @@ def read(folder: Path) -> list[dict[str, str]]:
     return rows
 
 
-@settings(max_examples=cases(4, 150), deadline=None)
+@settings(max_examples=cases(4, 15), deadline=None)
 @given(
     seed=st.integers(0, 10**6),
     known=st.integers(1, 3),

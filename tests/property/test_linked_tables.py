@@ -78,7 +78,7 @@ def join(public: Path, *others: str) -> list[dict[str, str]]:
 
 
 @pytest.mark.timeout(3000)  # with KINFOLD_TRUST_SCALE
-@settings(max_examples=cases(5, 100), deadline=None)
+@settings(max_examples=cases(5, 10), deadline=None)
 @given(
     seed=st.integers(0, 10**6),
     towns=st.booleans(),

@@ -67,7 +67,7 @@ def read(folder: Path) -> pd.DataFrame:
 
 
 @pytest.mark.timeout(3000)  # with KINFOLD_TRUST_SCALE
-@settings(max_examples=cases(14, 200), deadline=None)
+@settings(max_examples=cases(14, 20), deadline=None)
 @given(seed=st.integers(0, 10**6), asked=st.sampled_from(ASKED), method=st.sampled_from([*PARTITIONERS, *GENERALIZERS]))
 def test_every_promise_about_people_is_confirmed_by_the_file_alone(
     tmp_path_factory: Any, seed: int, asked: dict[str, Any], method: str

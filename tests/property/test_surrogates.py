@@ -50,7 +50,7 @@ def policy(asked: dict[str, Any], **output: Any) -> dict[str, Any]:
     }
 
 
-@settings(max_examples=cases(6, 100), deadline=None)
+@settings(max_examples=cases(6, 20), deadline=None)
 @given(seed=st.integers(0, 10**6), asked=st.sampled_from(ASKED))
 def test_every_promise_about_people_is_found_by_counting_the_file(tmp_path_factory: Any, seed: int, asked: Any) -> None:
     table, folder = visits(seed), tmp_path_factory.mktemp("surrogates") / "out"

@@ -17,10 +17,10 @@ from queue import Queue
 
 import pytest
 
-from ledger import cases
+from ledger import SCALE
 from studio.visitor import Visitor, token_in, wait_for
 
-SESSIONS, REQUESTS = cases(20, 50), cases(200, 500)
+SESSIONS, REQUESTS = (50, 500) if SCALE > 1 else (20, 200)
 CODE = "from kinfold.studio.server import serve; serve(None, None, lambda line: print(line, flush=True), browser=False)"
 
 
@@ -67,6 +67,7 @@ def memory(pid: int) -> int:
 
 
 @pytest.mark.slow
+@pytest.mark.trust("load")
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
 def test_many_sessions_and_requests_at_once() -> None:
