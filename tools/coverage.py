@@ -21,12 +21,12 @@ SHOWN = 20
 
 
 def judged(report: dict[str, Any]) -> tuple[list[str], list[str]]:
-    """Return what is to be told, and what is below its mark."""
-    files = {path.partition("kinfold/")[2]: found for path, found in report["files"].items()}
+    """Return the lines to print, and what is below its mark."""
+    files = {path.partition("kinfold/")[2]: file for path, file in report["files"].items()}
     total = report["totals"]["percent_covered"]
-    told = [f"all: {total:.2f} % of {report['totals']['num_statements']:,} lines and their branches"]
+    summary_lines = [f"all: {total:.2f} % of {report['totals']['num_statements']:,} lines and their branches"]
     worst = sorted(files, key=lambda path: -_missing(files[path]))[:SHOWN]
-    told += [
+    summary_lines += [
         f"  {path}: {_missing(files[path])} missing, {_places(files[path])}" for path in worst if _missing(files[path])
     ]
     wrong = [f"all: {total:.2f} % is below {ALL:.0f} %"] if total < ALL else []
@@ -34,24 +34,24 @@ def judged(report: dict[str, Any]) -> tuple[list[str], list[str]]:
         own = [path for path in files if path.startswith(name)]
         wrong += [] if own else [f"{name} was not measured"]
         wrong += [f"{path} is not whole: {_places(files[path])}" for path in own if _missing(files[path])]
-    return told, wrong
+    return summary_lines, wrong
 
 
-def _missing(found: dict[str, Any]) -> int:
-    summary = found["summary"]
+def _missing(file: dict[str, Any]) -> int:
+    summary = file["summary"]
     return int(summary["missing_lines"] + summary["missing_branches"])
 
 
-def _places(found: dict[str, Any]) -> str:
-    lines = ", ".join(map(str, found["missing_lines"]))
-    branches = ", ".join(f"{start}->{end}" for start, end in found["missing_branches"])
+def _places(file: dict[str, Any]) -> str:
+    lines = ", ".join(map(str, file["missing_lines"]))
+    branches = ", ".join(f"{start}->{end}" for start, end in file["missing_branches"])
     return "; ".join(part for part in (lines and f"lines {lines}", branches and f"branches {branches}") if part)
 
 
 def main() -> int:
-    """Tell, and fail where something is below its mark."""
-    told, wrong = judged(json.loads(Path(sys.argv[1]).read_text("utf-8")))
-    print(*told, sep="\n")
+    """Print the summary; fail if something is below its mark."""
+    summary_lines, wrong = judged(json.loads(Path(sys.argv[1]).read_text("utf-8")))
+    print(*summary_lines, sep="\n")
     print(*wrong, sep="\n", file=sys.stderr)
     return 1 if wrong else 0
 

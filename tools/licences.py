@@ -36,14 +36,14 @@ def licence(package: Distribution) -> str:
 
 def problems(packages: dict[str, str]) -> list[str]:
     """Name the packages whose licence binds, or is not known."""
-    found = []
+    wrong = []
     for name, text in packages.items():
         binds = any(word in text.upper() for word in BINDING)
         if binds and name not in EXPLAINED:
-            found.append(f"{name}: {text} restricts users of kinfold")
+            wrong.append(f"{name}: {text} restricts users of kinfold")
         if not any(word in text.upper() for word in FREE):
-            found.append(f"{name}: {text or 'no licence in its metadata'} is not known")
-    return found
+            wrong.append(f"{name}: {text or 'no licence in its metadata'} is not known")
+    return wrong
 
 
 def page(packages: dict[str, Distribution]) -> str:
@@ -69,12 +69,12 @@ def page(packages: dict[str, Distribution]) -> str:
 def main() -> int:
     """Write the page, or check only."""
     packages = shipped()
-    found = problems({name: licence(package) for name, package in packages.items()})
+    wrong = problems({name: licence(package) for name, package in packages.items()})
     if "--check" not in sys.argv:
         PAGE.write_text(page(packages), "utf-8")
-    for line in found:
+    for line in wrong:
         print(line, file=sys.stderr)
-    return 1 if found else 0
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

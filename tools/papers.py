@@ -28,18 +28,18 @@ def totals(causes: Mapping[str, Mapping[str, int]]) -> str:
 
 def read(page: Path = PAGE) -> dict[str, dict[str, int]]:
     """Return the counts that the page has."""
-    found = TABLE.search(page.read_text("utf-8"))
-    if found is None:
+    table = TABLE.search(page.read_text("utf-8"))
+    if table is None:
         raise ValueError(f"{page.name} has no table of totals")
-    rows = [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in found[0].strip().splitlines()]
+    rows = [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in table[0].strip().splitlines()]
     return {name: dict(zip((*PAPERS, "all"), map(int, cells), strict=True)) for name, *cells in rows[2:]}
 
 
 def main() -> None:
     """Write the table."""
-    found = reproduce(data=Path(os.environ["KINFOLD_DATA"]))
+    result = reproduce(data=Path(os.environ["KINFOLD_DATA"]))
     text = PAGE.read_text("utf-8")
-    PAGE.write_text(TABLE.sub(lambda _: totals(found.causes), text), "utf-8")
+    PAGE.write_text(TABLE.sub(lambda _: totals(result.causes), text), "utf-8")
 
 
 if __name__ == "__main__":

@@ -79,8 +79,8 @@ def attackers() -> Sheet:
     panel = Panel((60, 40), (520, 190), (0, 20), (0, 1))
     panel.frame(sheet, "records in the class", "chance to be found")
     sheet.curve([panel(f, 1 / f) for f in sizes.tolist()], ALARM)
-    shown = [float(individual_risk(np.zeros(f, int), np.full(f, 20.0))[0]) for f in sizes.tolist()]
-    sheet.curve([panel(f, risk) for f, risk in zip(sizes.tolist(), shown, strict=True)], ACCENT)
+    risks = [float(individual_risk(np.zeros(f, int), np.full(f, 20.0))[0]) for f in sizes.tolist()]
+    sheet.curve([panel(f, risk) for f, risk in zip(sizes.tolist(), risks, strict=True)], ACCENT)
     for f in (2, 5, 10):
         sheet.dot(panel(f, 1 / f), 4, ALARM)
         sheet.words((panel(f, 1 / f)[0] + 8, panel(f, 1 / f)[1] - 6), f"k = {f}: {1 / f:.0%}", size=11)
@@ -104,10 +104,10 @@ def linkage() -> Sheet:
     sheet = Sheet(640, 320, "Each original record is linked to the released value nearest to it")
     panel = Panel((40, 20), (440, 270), (-2.6, 2.6), (-2.6, 2.6))
     panel.frame(sheet)
-    found = 0
+    linked = 0
     for point, label in zip(points, labels, strict=True):
         near = int(((means - point) ** 2).sum(axis=1).argmin())
-        found += near == label
+        linked += near == label
         sheet.line(panel(*point), panel(*means[near]), ACCENT if near == label else ALARM, 1.4)
         sheet.dot(panel(*point), 4, SAND, EDGE)
     for mean in means:
@@ -115,7 +115,7 @@ def linkage() -> Sheet:
         sheet.words((panel(*mean)[0], panel(*mean)[1] + 4), "3", anchor="middle", size=11, bold=True, colour="#ffffff")
     sheet.lines((494, 70), ("blue: the right class,", "one chance in three"), colour=ACCENT)
     sheet.lines((494, 120), ("red: a wrong one",), colour=ALARM)
-    sheet.lines((494, 160), (f"{found} of {len(points)} right:", f"linkage {found / 3 / len(points):.3f}"), bold=True)
+    sheet.lines((494, 160), (f"{linked} of {len(points)} right:", f"linkage {linked / 3 / len(points):.3f}"), bold=True)
     sheet.lines((494, 210), ("never more", "than 1/k = 0.333"), colour=SOFT)
     return sheet
 

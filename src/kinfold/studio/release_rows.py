@@ -5,7 +5,7 @@ A run keeps the released rows in the order of the original (`released.csv`), and
 
 Two columns are compared by contingency tables, quantiles and their correlation. Columns of numbers are cut at the
 quintiles of the original, so that both sides have the same bins. Other columns have their most frequent values on each
-side; the rest is one row.
+side; the rest is one row. Of one column, the shift of its distribution is measured.
 """
 
 from __future__ import annotations
