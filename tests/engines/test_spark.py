@@ -382,6 +382,7 @@ def test_a_cluster_of_two_executors_of_which_one_is_killed(
     apart: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two executors, of which one dies midway, which costs time only. In the long form master and worker are apart."""
+    sparks.require()
     data = written(tmp_path / "data", people(1_200), 2)
     light = {"spark.executor.memory": "512m", "spark.executor.cores": "1", "spark.sql.shuffle.partitions": "2"}
     # ask an executor that is gone once more instead of three times every five seconds, and wait for no other

@@ -19,7 +19,7 @@ def cases(name: str) -> list[Any]:
     file = PARITY / f"{name}.json"
     if not file.exists():
         reason = f"{file.name} is not beside the benchmark files: set KINFOLD_DATA"
-        return [pytest.param({}, marks=pytest.mark.skip(reason=reason))]
+        return [pytest.param({}, id="absent", marks=pytest.mark.skip(reason=reason))]
     return [pytest.param(case, id=case["id"]) for case in json.loads(file.read_text("utf-8"))["cases"]]
 
 
