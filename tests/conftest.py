@@ -37,6 +37,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if hasattr(config, "workerinput"):
         atexit.register(os._exit, 0)  # registered first, so it runs last
+    os.fsync = lambda _: None  # only a power cut could tell; thousands of releases would wait for the disk
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for name in ("SIGTERM", "SIGHUP"):
         if hasattr(signal, name) and signal.getsignal(getattr(signal, name)) == signal.SIG_IGN:
