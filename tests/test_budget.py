@@ -34,7 +34,7 @@ BUDGET = {
     "policy": (21, 4_800),
     "profiling": (13, 3_720),
     "profiling/frameworks": (1, 240),
-    "release": (10, 2_500),
+    "release": (10, 2_650),
     "release/report": (9, 2_050),
     "studio": (17, 4_050),
     "tables": (16, 3_350),
