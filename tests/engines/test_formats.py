@@ -626,3 +626,23 @@ def test_texts_among_numbers_in_json_are_read_as_written(tmp_path: Path) -> None
         schema = engine.schema(engine.read(tmp_path / "t.jsonl", form=SourceForm(na=("NA",))))
     assert (str(schema["a"].storage), schema["a"].nulls) == ("number", 1)
     assert str(schema["b"].storage) == "text"  # JSON knows types: these are texts
+
+
+@pytest.mark.parametrize(
+    ("numbers", "lost"),
+    [
+        (["0.10000000000000000000001", "0.10000000000000000000002"], True),
+        (["12345678901234567.01", "1"], True),
+        (["1.5", "12345678901234567890123456789012.5"], True),
+        (["1.00000000000000000000001e-3", "1"], True),
+        (["0.1000000000000000055511151231257827", "0.14285714285714285"], False),  # a double, printed to 34 digits
+        (["1.5", "1152921504606846977"], False),
+    ],
+)
+def test_fractions_in_json_are_exact_or_refused(tmp_path: Path, numbers: list[str], lost: bool) -> None:
+    (tmp_path / "t.json.gz").write_bytes(gzip.compress(f'[{{"a": {numbers[0]}}}, {{"a" : {numbers[1]}}}]'.encode()))
+    if lost:
+        with pytest.raises(DataError, match=r"column 'a' of 't\.json\.gz' holds numbers of more digits"):
+            table(tmp_path / "t.json.gz")
+    else:
+        assert table(tmp_path / "t.json.gz")["a"] is not None
