@@ -106,7 +106,9 @@ def anonymize(
     `after` names the folders of earlier releases of the same people, which stay protected (`privacy.unit` is needed).
     """
     started, report = time.perf_counter(), progress or no_stage_progress
-    request_policy = build_policy(policy, request).answer(answers or {}, accept_proposal=accept_proposal)
+    request_policy = build_policy(policy, request).answer(
+        {} if answers is None else answers, accept_proposal=accept_proposal
+    )
     request_policy.review.require_answers()
     earlier = read_earlier_people(after, request_policy, source)
     source = _parse_text(source)

@@ -502,6 +502,22 @@ def test_cells_are_read_as_what_they_are(tmp_path: Path, epoch: Any) -> None:
     }
 
 
+def test_numbers_shown_with_leading_zeros_are_codes(tmp_path: Path) -> None:
+    path = odd_book(
+        tmp_path,
+        ("zip", lambda row: 2138 + 5000 * row),
+        ("high", lambda row: 12138 + row),
+        ("part", lambda row: row / 2),
+    )
+    book = openpyxl.load_workbook(path)
+    for cell in (cell for row in book.active["A2:C5"] for cell in row):
+        cell.number_format = "00000"
+    book.save(path)
+    read = table(path)
+    assert read["zip"] == ["02138", "07138", "12138", "17138"]
+    assert (read["high"], read["part"]) == ([12138, 12139, 12140, 12141], [0.0, 0.5, 1.0, 1.5])
+
+
 def test_what_a_person_does_not_see_in_a_workbook_is_noted(tmp_path: Path) -> None:
     path = odd_book(
         tmp_path, ("a", lambda row: row), ("b", lambda row: row % 2), ("c", lambda row: "#N/A" if row else 1)
@@ -532,6 +548,8 @@ STATA = [  # a format, counts, and what they are
     ("%tC", [0, 1, 2], "counts leap seconds"),
     ("%tbcal", [0, 1, 2], "business calendar"),
     ("%tm", [1.5, 2, 3], "not whole"),
+    ("%05.0f", [2138, 10001, None], ["02138", "10001", None]),
+    ("%05.0f", [12138, 10001, None], [12138, 10001, None]),
 ]
 SPSS_AND_SAS = [
     (".sav", "TIME8", [3600.0, 86399.5], [time(1), time(23, 59, 59, 500_000)]),
@@ -542,6 +560,9 @@ SPSS_AND_SAS = [
     (".xpt", "MONYY7", [0.0, 366.0], [date(1960, 1, 1), date(1961, 1, 1)]),
     (".xpt", "DTDATE9", [86400.0, 172800.0], [date(1960, 1, 2), date(1960, 1, 3)]),
     (".xpt", "HHMM5", [90000.0, 0.0], "holds durations"),
+    (".sav", "N5", [2138.0, 10001.0], ["02138", "10001"]),
+    (".xpt", "Z5", [2138.0, 0.0], ["02138", "00000"]),
+    (".xpt", "Z5", [2138.5, 1.0], [2138.5, 1.0]),
 ]
 
 
@@ -605,3 +626,23 @@ def test_texts_among_numbers_in_json_are_read_as_written(tmp_path: Path) -> None
         schema = engine.schema(engine.read(tmp_path / "t.jsonl", form=SourceForm(na=("NA",))))
     assert (str(schema["a"].storage), schema["a"].nulls) == ("number", 1)
     assert str(schema["b"].storage) == "text"  # JSON knows types: these are texts
+
+
+@pytest.mark.parametrize(
+    ("numbers", "lost"),
+    [
+        (["0.10000000000000000000001", "0.10000000000000000000002"], True),
+        (["12345678901234567.01", "1"], True),
+        (["1.5", "12345678901234567890123456789012.5"], True),
+        (["1.00000000000000000000001e-3", "1"], True),
+        (["0.1000000000000000055511151231257827", "0.14285714285714285"], False),  # a double, printed to 34 digits
+        (["1.5", "1152921504606846977"], False),
+    ],
+)
+def test_fractions_in_json_are_exact_or_refused(tmp_path: Path, numbers: list[str], lost: bool) -> None:
+    (tmp_path / "t.json.gz").write_bytes(gzip.compress(f'[{{"a": {numbers[0]}}}, {{"a" : {numbers[1]}}}]'.encode()))
+    if lost:
+        with pytest.raises(DataError, match=r"column 'a' of 't\.json\.gz' holds numbers of more digits"):
+            table(tmp_path / "t.json.gz")
+    else:
+        assert table(tmp_path / "t.json.gz")["a"] is not None

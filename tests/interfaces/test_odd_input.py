@@ -6,10 +6,14 @@ does a minute on a busy machine (twice that on one with others on it).
 
 import os
 from pathlib import Path
+from typing import Any
 
 import duckdb
+import numpy as np
+import pandas as pd
 import pytest
 
+import kinfold
 from command import run, text
 from fuzz.readers import MARKER, TABLE
 from kinfold.errors import PolicyError
@@ -241,3 +245,15 @@ def test_a_marker_in_the_data_is_in_no_message(tmp_path: Path, change: tuple[str
         "anonymize", table, *columns, *kinds, "--set", "columns.level.type=ordinal", "-k", 2, "--out", tmp_path / "o"
     ).fails(3)
     assert MARKER not in ran.err + ran.out
+
+
+@pytest.mark.parametrize("wrong", [{"k": np.array([1, 2])}, {"seed": np.array([1, 2])}, {"answers": np.array([1, 2])}])
+def test_an_array_in_the_place_of_one_value_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(kinfold.PolicyError):
+        kinfold.anonymize(pd.DataFrame({"age": [1, 2, 3, 4]}), **{"quasi": ["age"], "k": 2, **wrong})
+
+
+@pytest.mark.parametrize("wrong", [{"t": "x"}, {"t": [0.1, 0.2]}, {"t": 10**400}, {"confidential": 5}, {"t": object()}])
+def test_wrong_levels_of_closeness_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(kinfold.DataError, match="confidential is not an array"):
+        kinfold.partition.k_first(np.arange(6.0)[:, None], 2, **{"confidential": np.arange(6), "t": 0.4, **wrong})

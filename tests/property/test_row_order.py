@@ -65,6 +65,53 @@ def test_a_reordered_copy_is_never_measured_by_position_without_a_word(both: Any
         assert any("SSE exceeds SST" in note for note in found["notes"])
 
 
+REORDERED = {  # the row of the release that stands in each row of the copy
+    "the last third shuffled": lambda n, random: np.append(
+        np.arange(2 * n // 3), random.permutation(n - 2 * n // 3) + 2 * n // 3
+    ),
+    "the last tenth shuffled": lambda n, random: np.append(
+        np.arange(n - n // 10), random.permutation(n // 10) + n - n // 10
+    ),
+    "reversed": lambda n, _: np.arange(n)[::-1],
+    "blocks shuffled": lambda n, random: random.permutation(np.arange(n).reshape(-1, 20)).ravel(),
+    "one dropped, one inserted": lambda n, _: np.append(np.arange(1, n), 5),
+    "halves exchanged": lambda n, _: np.roll(np.arange(n), n // 2),
+}
+
+
+@pytest.mark.parametrize("kind", REORDERED)
+@pytest.mark.parametrize("average", ["mean", "median", "generalize"])
+@pytest.mark.parametrize("disease", ["none", "in blocks"])
+def test_part_of_the_rows_in_other_places_is_noticed(kind: str, average: str, disease: str) -> None:
+    random = np.random.default_rng(6)
+    age, held = random.integers(18, 90, 120), np.repeat(["a", "b", "c"], 40)
+    table = pa.table({"age": age, "pay": age * 900 + random.integers(0, 9000, 120), "disease": held})
+    bands = {"age": {"intervals": [5, 20]}, "pay": {"intervals": [9000, 36000]}}
+    columns = {name: {"role": "quasi", "average": average, "hierarchy": form} for name, form in bands.items()}
+    asked: dict[str, Any] = {"privacy": {"k": 4}, "method": {"name": "mdav"}, "columns": {**columns, **HELD}}
+    if disease == "none":
+        table, asked["columns"] = table.drop_columns("disease"), columns
+    release = kinfold.anonymize(table, asked)
+    same = kinfold.measure(table, release.frame, asked)
+    assert same["loss"]["overall"] == pytest.approx(release.measures["loss"]["overall"])
+    assert not any("rows are paired" in note for note in same["notes"])
+    found = kinfold.measure(table, release.frame.take(REORDERED[kind](120, random)), asked)
+    unpaired = found["loss"]["overall"] is None or found["pairing"].startswith("paired by classes")
+    assert unpaired or any(note.startswith("rows are paired by position, but ") for note in found["notes"])
+
+
+def test_rows_are_not_paired_without_a_word_if_other_orders_fit_as_well() -> None:
+    table = pa.table({"sex": [*"fm" * 30], "town": [*"abc" * 20]})
+    asked: dict[str, Any] = {"privacy": {"k": 20}, "method": {"name": "mdav"}}
+    asked["columns"] = {name: {"role": "quasi", "type": "nominal"} for name in table.column_names}
+    released = kinfold.anonymize(table, asked).frame
+    assert any(
+        "other orders of the rows fit as well" in note for note in kinfold.measure(table, released, asked)["notes"]
+    )
+    asked["output"] = {"order": "kept"}
+    assert not any("rows are paired" in note for note in kinfold.measure(table, released, asked)["notes"])
+
+
 def test_a_policy_that_says_that_the_order_was_kept_is_believed_unless_columns_deny_it(both: Any) -> None:
     table, released, asked, _ = both
     copy = released.sort_by("age")

@@ -344,3 +344,22 @@ def test_wide_tables_take_seconds_and_lose_no_more(columns, models, cells):
     assert time.process_time() - since < 6  # it took 16 to 75 when every pattern was looked at in Python
     assert found.cells_by_column.sum() <= cells
     assert found.generalization.holds(MODELS[models])
+
+
+@pytest.mark.parametrize("average", ["generalize", "suppress"])
+def test_records_that_a_partition_leaves_without_quasi_identifiers_count_as_suppressed(average: str) -> None:
+    random = np.random.default_rng(3)
+    frame = pd.DataFrame({name: random.choice(list("abcdef"), RECORDS) for name in ("job", "town")})
+    groups = {"tree": {"first": ["a", "b"], "second": ["c", "d"], "third": ["e", "f"]}}
+    column = {"role": "quasi", "average": average, **({"hierarchy": groups} if average == "generalize" else {})}
+    asked: dict[str, Any] = {"privacy": {"k": 3}, "columns": dict.fromkeys(frame, column), "method": {"name": "mdav"}}
+    release = kinfold.anonymize(frame, asked)
+    empty = release.frame.isna() | (release.frame == TOP)
+    emptied = int(empty.all(axis=1).sum())
+    assert 0 < emptied < RECORDS
+    assert any(note.startswith(f"{emptied} records keep no quasi-identifier") for note in release.plan.public_notes)
+    with pytest.raises(
+        Unreachable, match=f"{emptied} records would keep no quasi-identifier, but at most {emptied - 1}"
+    ):
+        kinfold.anonymize(frame, {**asked, "method": {"name": "mdav", "suppression": emptied - 1}})
+    kinfold.anonymize(frame, {**asked, "method": {"name": "mdav", "suppression": emptied}})

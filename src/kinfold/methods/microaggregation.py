@@ -8,7 +8,7 @@ repair        classes that miss a promise about a confidential column, inside th
 borders       of blocks, if there are any
 refine        by local search, as far as the policy allows
 merge         classes that still miss a promise about people, or a joint one
-average       each attribute over each class
+average       each attribute over each class; records that keep no quasi-identifier count as suppressed
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from kinfold.errors import PolicyError, Unreachable, plural
+from kinfold.hierarchies import TOP
 from kinfold.methods.aggregation import average_column
 from kinfold.methods.blocks.cutting import describe_blocks
 from kinfold.methods.blocks.pool import NO_CHECKPOINTS
@@ -74,6 +76,7 @@ def microaggregate(task: Task, method: Declaration, reason: str) -> Plan:
     labels[selection.rows] = classes.labels
     public = [*selection.public_notes, *describe_blanked(selection.attributes, released)]
     public += _describe_adjusted(classes.adjusted)
+    public += _limit_emptied(task, _count_emptied(selection.attributes, results, classes.labels), len(selection.rows))
     notes = [*selection.notes, *(note for result in results.values() for note in result.notes), *public]
     notes += describe_repaired(classes.repaired)
     blocks = classes.blocks.count if classes.blocks else 0
@@ -254,6 +257,32 @@ def average_classes(task: Task, labels: Labels) -> tuple[list[Attribute], Result
 
         results |= average_households(task, attributes, labels)
     return attributes, results
+
+
+def _limit_emptied(task: Task, emptied: int, kept: int) -> list[str]:
+    """Return a note on records that keep no quasi-identifier; raise if there are more than may be suppressed."""
+    if not emptied:
+        return []
+    if "suppression" in task.method.model_fields_set and emptied > (most := task.may_suppress(kept) or 0):
+        what = f"{plural(emptied, 'record')} would keep no quasi-identifier, but at most {most:,} may be suppressed"
+        fix = "raise method.suppression, require less, or average fewer columns by generalize or suppress"
+        raise Unreachable(what, fix=fix)
+    return [f"{plural(emptied, 'record keeps', 'records keep')} no quasi-identifier: each one is * or missing"]
+
+
+def _count_emptied(attributes: Sequence[Attribute], results: Results, labels: Labels) -> int:
+    """Return how many records lose every quasi-identifier, * or missing, while others keep some."""
+    size = np.bincount(labels)
+    nothing, lost = np.ones(len(size), np.bool_), np.zeros(len(size), np.bool_)
+    for attribute in attributes:
+        values = results[attribute.bound.name].replace.values
+        null = np.asarray(values.is_null())
+        top = np.zeros(len(size), np.bool_)
+        if attribute.bound.average == "generalize":
+            top = np.asarray(values.cast(pa.string()).fill_null("")) == TOP
+        nothing &= top | null
+        lost |= top | (null & (np.bincount(labels, attribute.null) < size))
+    return 0 if nothing.all() else int(size[nothing & lost].sum())
 
 
 def describe_heavy_records(labels: Labels, weights: NDArray[np.int64] | None) -> list[str]:

@@ -16,7 +16,10 @@ MAX_DIGITS = 100  # of a whole number in a policy: a double cannot hold one of m
 
 def _to_integer(value: Any) -> Any:
     # accept numpy's integers, but not True
-    number = operator.index(value) if hasattr(value, "__index__") and not isinstance(value, bool) else value
+    try:
+        number = operator.index(value) if hasattr(value, "__index__") and not isinstance(value, bool) else value
+    except TypeError:  # an array of several numbers
+        raise ValueError("one whole number is needed") from None
     if isinstance(number, int) and abs(number) >= 10**MAX_DIGITS:
         raise ValueError(f"a whole number has at most {MAX_DIGITS} digits")
     return number

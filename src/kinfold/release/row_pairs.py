@@ -9,8 +9,10 @@ The order of rows is judged by the evidence in both tables:
     unchanged   columns that are released unchanged: equal values in the same rows, or in other rows
     sorted      a quasi-identifier whose released values are sorted while the original ones are not
     errors      one value for all rows would be closer to the original than the values of the rows
+    fit         the value of a class is an average of the original values in its rows, or its label contains them
 
-Unchanged columns decide if they show anything. Without evidence, rows are assumed to be in their order.
+Unchanged columns decide if they show anything. Without evidence, rows are assumed to be in their order, with a warning:
+if values do not fit, if they would also fit after a tenth of the rows changed places, or if nothing can be compared.
 
 Rows are paired by class in these steps:
 
@@ -39,16 +41,18 @@ from kinfold.errors import plural
 from kinfold.measures.formulas.arrays import Flags, Floats, Ints, NotApplicable, group_rows
 from kinfold.measures.optional import build_class_distances, group_released
 from kinfold.measures.options import MeasureOptions
-from kinfold.measures.pairing import LEFT_OUT, PairedColumn, TablePair, pair_columns
+from kinfold.measures.pairing import LEFT_OUT, Pair, PairedColumn, TablePair, pair_columns
+from kinfold.methods.aggregation import round_to_decimals
 from kinfold.policy.binding import BoundColumn, BoundPolicy
-from kinfold.policy.encoding import Attribute, CategoricalAttribute, NumericAttribute
+from kinfold.policy.encoding import Attribute, CategoricalAttribute, NumericAttribute, encode
+from kinfold.policy.model import Policy
 from kinfold.release.inspection import is_sorted
 from kinfold.tables.databases.address import DatabaseAddress
 from kinfold.tables.engine import Engine
 from kinfold.tables.points import NominalScale
 from kinfold.tables.readers.files import hash_rows
 from kinfold.tables.recoding import Drop, Keep, Recoding, Treatment, encode_dictionary
-from kinfold.tables.schema import Role
+from kinfold.tables.schema import Kind, Role
 
 INFERRED_KEYS = ("type", "missing")  # the recorded policy has them even if the holder's policy left them out
 
@@ -120,9 +124,8 @@ def pair_by_position(
     if isinstance(sources.released, Path) and is_sorted(sources.released):
         return Pairing.refuse("the certificate of the release says that its rows were reordered")
     unchanged = [c for c in bound.released if c.role is not Role.QUASI and c.request.perturb is None]
-    quasi = [attribute for attribute in attributes if attribute.bound.role is Role.QUASI]
-    kept = bound.request.output.order == "kept"
-    order = _detect_row_order(tables, sources.prepared, unchanged, quasi, kept=kept)
+    quasi = [attribute.bound for attribute in attributes if attribute.bound.role is Role.QUASI]
+    order = _detect_row_order(tables, sources.prepared, unchanged, quasi, bound.request)
     if order.reordered:
         return Pairing.refuse(f'{order.reason}; if the rows are in the original order, set output.order = "kept"')
     return Pairing(np.arange(before), order.reason, order.doubtful)
@@ -175,7 +178,10 @@ MIN_COMMON_SHARE = 0.9  # of its values that an unchanged column has in both tab
 MIN_EXCESS_SHARE = 0.02  # of rows with equal values, above chance
 MAX_LOG_CHANCE = log(0.01)  # of values that are sorted by chance
 MAX_ORDER_CORRELATION = 0.5  # of original values with their rows: with more, sorted values are no surprise
-SHARE_TOLERANCE = 1e-9  # of shares
+SHARE_TOLERANCE = 1e-9  # of shares, and of averages relative to the largest value
+MAX_SMALL_ERROR = 0.05  # of the largest one: twice the share of the rows that can be in other places
+NEAR = "both tables have the same number of rows, and nearly equal values in the same rows"
+PROBE_PART = 10  # every so many rows change places, to see whether another order would be noticed
 
 
 def _match_rows(tables: TablePair, attributes: Sequence[Attribute], others: Sequence[str]) -> NDArray[np.intp] | None:
@@ -247,32 +253,127 @@ class RowOrder:
 
 
 def _detect_row_order(
-    tables: TablePair, original: Any, untouched: Sequence[BoundColumn], quasi: Sequence[Attribute], *, kept: bool
+    tables: TablePair, original: Any, untouched: Sequence[BoundColumn], quasi: Sequence[BoundColumn], request: Policy
 ) -> RowOrder:
     """Return whether two tables with equal numbers of rows have the same order.
 
-    `original` has the values of unchanged columns as released. If the policy says that the order is `kept`, this holds
+    `original` has the values of unchanged columns as released. If the policy says that the order is kept, this holds
     unless every unchanged column with evidence contradicts it.
     """
     known = [each for each in _check_untouched(tables, original, untouched) if each is not None]
-    if known:
-        return (min if kept else max)(known, key=lambda each: each.reordered)
-    if kept:
-        return RowOrder(False, 'the policy says output.order = "kept"')
+    kept = request.output.order == "kept"
+    stated = (min if kept else max)(known, key=lambda each: each.reordered) if known else None
+    if stated is None and kept:
+        stated = RowOrder(False, 'the policy says output.order = "kept"')
+    if stated is not None and stated.reordered:
+        return stated
     rows = np.arange(tables.engine.schema(original).rows)
-    columns = pair_columns(tables.engine, tables.released, quasi, rows).columns
-    for column in columns:
+    attributes = encode(tables.engine, original, quasi)
+    pair = pair_columns(tables.engine, tables.released, attributes, rows)
+    for column in () if stated else pair.columns:
         if _is_newly_sorted(column):
             reason = f"the rows of the release are sorted by '{column.name}', those of the original are not"
             return RowOrder(True, reason)
-    errors = [error for column in columns if (error := _position_error(column)) is not None]
+    errors = [error for column in pair.columns if (error := _position_error(column)) is not None]
     if errors and sum(errors) > (1 + SHARE_TOLERANCE) * len(errors):
         reason = (
             "released values are farther from the original values in the same rows than one value for all rows would "
             "be (SSE exceeds SST, or the same for categories): the rows were probably reordered"
         )
         return RowOrder(False, reason, doubtful=True)
-    return RowOrder(False, "both tables have the same number of rows, and nothing shows another order")
+    near = bool(errors) and sum(errors) <= MAX_SMALL_ERROR * len(errors)
+    return _judge_fit(pair, request, stated or (RowOrder(False, NEAR) if near else None))
+
+
+def _judge_fit(pair: Pair, request: Policy, stated: RowOrder | None) -> RowOrder:
+    """Return whether released values fit the original values in the same rows, and only in these.
+
+    `stated` is the order that unchanged columns, the policy, or small errors show.
+    """
+    judged = [c for c in pair.columns if c.attribute.bound.request.perturb is None]
+    plain = request.output.preserve == "means" and not (
+        request.output.weighted
+        or request.privacy.household
+        or request.method.people
+        or any(r.repair for r in request.rules)
+    )
+    for column in judged if request.output.order != "kept" else ():
+        if column.generalized and (strange := int((~_find_covered(column)).sum())):
+            reason = f"{plural(strange, 'label')} of '{column.name}' do not contain the original value in the same row"
+            return RowOrder(True, reason)
+    classes = pair.masked
+    count = int(classes.max(initial=-1)) + 1
+    wrong = int(_find_misfits(judged, classes, count, plain=plain).sum())
+    if wrong:
+        share = f"in {wrong:,} of {plural(count, 'class', 'classes')} the released values"
+        reason = f"{share} are no averages of the original values in the same rows, or do not contain them"
+        return RowOrder(False, f"{reason}: the rows were probably reordered", doubtful=True)
+    if stated is not None:
+        return stated
+    random = np.random.default_rng(0)
+    moved = random.permutation(len(classes))[: max(2, len(classes) // PROBE_PART)]
+    rows = np.arange(len(classes))
+    rows[moved] = np.roll(moved, 1)
+    probe = [replace(column, attribute=column.attribute.take(rows)) for column in judged]
+    if _find_misfits(probe, classes, count, plain=plain).any():
+        return RowOrder(
+            False, "both tables have the same number of rows, and all released values fit the original ones"
+        )
+    return RowOrder(False, "nothing shows it: other orders of the rows fit as well", doubtful=True)
+
+
+def _find_misfits(columns: Sequence[PairedColumn], classes: Ints, count: int, *, plain: bool) -> Flags:
+    """Return the classes with a released value that does not fit the original values in their rows."""
+    wrong = np.zeros(count, np.bool_)
+    for column in columns:
+        if column.generalized:
+            wrong[classes[~_find_covered(column)]] = True
+        else:
+            wrong |= ~_find_averages(column, classes, count, plain=plain)
+    return wrong
+
+
+def _find_covered(column: PairedColumn) -> Flags:
+    """Return the rows whose label contains the original value, or that miss one; all if there are too many."""
+    label, place = group_rows(column.after[:, None])[::-1]
+    group, value = group_rows(column.original_keys[:, None])
+    if len(label) * len(value) > MAX_MATCHING_PAIRS:
+        return np.ones(len(group), np.bool_)
+    (side,) = build_class_distances(Pair((column,), column.kept), label)
+    distance = side.squared_distance(column.original_keys[value].astype(np.float64))
+    return np.asarray((distance[group, place] == 0.0) | column.attribute.null | (column.after == -1))
+
+
+def _find_averages(column: PairedColumn, classes: Ints, count: int, *, plain: bool) -> Flags:
+    """Return the classes whose released value is the mean, a median or the mode of the original values in their rows.
+
+    If averages are not `plain`, any value in the range of the class is one. Missing values are not judged.
+    """
+    attribute, first = column.attribute, np.unique(classes, return_index=True)[1]
+    size = np.bincount(classes, minlength=count)
+    start = np.cumsum(size) - size
+    by_number = isinstance(attribute, NumericAttribute) and column.numbers is not None
+    both = (attribute.numbers, column.numbers) if by_number else (column.before, column.after)  # type: ignore[union-attr]
+    values, released = (np.asarray(side, np.float64) for side in both)
+    released, ordered = released[first], values[np.lexsort((values, classes))]
+    low, high = ordered[start + (size - 1) // 2], ordered[start + size // 2]
+    slack = SHARE_TOLERANCE * np.nanmax(np.abs(values), initial=0.0)
+    if isinstance(attribute, NumericAttribute):
+        unknown = np.isnan(released) | (np.bincount(classes, attribute.null, minlength=count) > 0)
+        averages = (np.bincount(classes, values, minlength=count) / size, low, high, (low + high) / 2)
+        rounding = [np.abs(each - round_to_decimals(attribute, each)) + slack for each in averages]
+        near = [np.abs(each - released) <= gap for each, gap in zip(averages, rounding, strict=True)]
+        fits = np.logical_or.reduce(near)
+    else:
+        unknown = released == -1
+        group, cells = group_rows(np.column_stack([classes, column.before]))
+        most, same = np.zeros(count, np.int64), np.bincount(classes, column.before == column.after, minlength=count)
+        np.maximum.at(most, classes[cells], np.bincount(group))
+        between = (low <= released) & (released <= high) & (attribute.bound.kind is Kind.ORDINAL)
+        fits = between | (same == (most if attribute.bound.average != "shares" else same))
+    if not plain:
+        fits |= (ordered[start] - slack <= released) & (released <= ordered[start + size - 1] + slack)
+    return np.asarray(unknown | fits)
 
 
 def _check_untouched(tables: TablePair, original: Any, untouched: Sequence[BoundColumn]) -> Iterator[RowOrder | None]:

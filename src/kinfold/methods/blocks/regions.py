@@ -109,6 +109,8 @@ def _find_gathering_reasons(task: Task, method: Declaration) -> Iterator[str]:
         yield "records may be discarded, those farthest from all others"
     if any(column.suppressed for column in quasi):
         yield "cells are suppressed"
+    if "suppression" in request.method.model_fields_set and all(column.average == "generalize" for column in quasi):
+        yield "records that keep no quasi-identifier count as suppressed"
     if any(c.kind.is_numeric and c.average == "generalize" and c.request.hierarchy for c in quasi):
         yield "numbers or dates are generalized by a hierarchy"
     if sum(column.request.missing == "separate" for column in quasi) > MAX_SEPARATE_COLUMNS:

@@ -138,8 +138,12 @@ def closeness_requirements(confidential: object, t: object, records: int) -> tup
     """
     # a list may hold columns of different types; anything else is one array
     first = np.asarray(confidential, dtype=object if isinstance(confidential, list | tuple) else None)
-    columns = [first] if first.ndim == 1 and len(first) == records else list(confidential)  # type: ignore[call-overload]
-    levels = [float(level) for level in np.broadcast_to(np.asarray(t, np.float64), len(columns))]
+    try:
+        columns = [first] if first.ndim == 1 and len(first) == records else list(confidential)  # type: ignore[call-overload]
+        levels = [float(level) for level in np.broadcast_to(np.asarray(t, np.float64), len(columns))]
+    except (TypeError, ValueError, OverflowError):
+        what = "confidential is not an array or a list of arrays, or t not one number or one for each of them"
+        raise DataError(what, fix=f"give one array of {records:,} values and one t, or a list of each") from None
     wrong = [np.shape(column) for column in columns if np.shape(column) != (records,)]
     if wrong or not columns:
         shapes = f", one of shape {wrong[0]}" if wrong else ""

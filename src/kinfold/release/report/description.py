@@ -150,10 +150,8 @@ def describe(contents: ReleaseContents, *, internal: bool) -> Facts:
     columns = tuple(_describe_column(contents, column, internal) for column in release.policy.columns)
     visible = columns if internal else tuple(c for c in columns if c.released is not None)
     tally = release.engine.tally(release.released, release.terms.quasi, {})
-    starred = 0
-    if release.policy.request.output.suppressed == "star":
-        stars = np.logical_and.reduce([np.asarray(values) == TOP for values in tally.keys.values()])
-        starred = int(tally.sizes[stars].sum())
+    stars = np.logical_and.reduce([np.asarray(values) == TOP for values in tally.keys.values()])
+    starred = int(tally.sizes[stars].sum())
     gap = "" if plan.gap is None else f"within {plan.gap:.2%} of the least information loss possible at this k"
     return Facts(
         title=release.source.name if internal and isinstance(release.source, Path | DatabaseAddress) else "Release",

@@ -212,7 +212,7 @@ def _read_typed(db: Database, path: Path, kind: Format, name: str) -> Frame:
             names = typed_files.read_column_names(db, scan)
             table = typed_files.load_table(db, scan, names)
         else:
-            names, table = typed_files.read_json(db, source, f"'{name}'", lines=kind is Format.JSONL)
+            names, table = typed_files.read_json(db, source, path, f"'{name}'", lines=kind is Format.JSONL)
     except duckdb.Error:
         raise _unreadable_error(name) from None
     return _make_frame(db, table, names, f"'{name}'")

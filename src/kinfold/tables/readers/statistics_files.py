@@ -13,6 +13,8 @@ Dates, times and periods are numbers that count from a first day, in a unit that
 Whole days become dates, other counts become timestamps to the microsecond or times of day. A period becomes a category
 (`2019m5`) in the order of time. Counts without an exact value are refused: durations, fractions of the smallest unit,
 business calendars, which another file defines, and %tC, which counts leap seconds.
+
+Whole numbers shown with leading zeros (%05.0f, N5, Z5) become codes, as text, if one has fewer digits than the format.
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ STATA_EPOCH = (date(1960, 1, 1) - date(1970, 1, 1)).days
 SPSS_EPOCH = (date(1582, 10, 14) - date(1970, 1, 1)).days
 PERIODS_PER_YEAR = {"w": 52, "m": 12, "q": 4, "h": 2}  # a year of Stata has 52 weeks
 
+LEADING_ZEROS = {"Stata": r"%0([1-9]\d?)\.0[FG]", "SPSS": r"N([1-9]\d?)(?:\.0)?", "SAS": r"Z([1-9]\d?)\.?0?"}
 STATA_FORMAT = re.compile(r"%-?(?:t([A-Za-z])|(d))(.*)")
 STATA_DAY = re.compile("[CYNnDdJjWw]|[Mm]on")  # codes of a %tc format that show the day
 SPSS_MOMENTS = "(A|E|S|J)?DATE|DATETIME|YMDHMS|MOYR|QYR|WKYR"
@@ -138,6 +141,15 @@ def _make_periods(counts: _Ticks, unit: str) -> pa.Array:
     return pa.DictionaryArray.from_arrays(codes, pa.array(names, pa.string()), ordered=True)
 
 
+def _make_codes(counts: _Ticks, width: int) -> pa.Array:
+    """Return numbers as they are shown with leading zeros, if some have any."""
+    known = counts.numbers[~counts.null]
+    if (known % 1).any() or (known < 0).any() or known.min(initial=np.inf) >= 10.0 ** (width - 1):
+        return _make_array([None if null else x for x, null in zip(counts.numbers.tolist(), counts.null, strict=True)])
+    texts = [f"{x:.0f}".zfill(width) for x in counts.numbers]
+    return pa.array(texts, pa.string(), mask=counts.null)
+
+
 def _make_refusal(what: str, fix: str) -> CountReader:
     def refuse(_: _Ticks) -> pa.Array:
         raise InexactCount(what, fix)
@@ -176,6 +188,8 @@ READERS: dict[str, tuple[tuple[str, CountReader], ...]] = {  # by the name of a 
 
 def find_count_reader(package: str, form: str) -> CountReader | None:
     """Return the reader for a format of Stata, SPSS or SAS; None if it shows plain numbers."""
+    if zeros := re.fullmatch(LEADING_ZEROS[package], form.upper()):
+        return lambda counts: _make_codes(counts, int(zeros[1]))
     if package == "Stata":
         return _find_stata_reader(form)
     width = "[^A-Z].*$" if package == "SPSS" else r"[0-9]*\.?[0-9]*$"

@@ -5,14 +5,18 @@ decimals of 128 bits if their digits suffice. Other types are refused, column by
 numbers as durations in metadata that DuckDB ignores: durations are refused.
 
 In JSON, DuckDB reads a column as doubles if a number has a fraction or more than 64 bits; two account numbers of 18
-digits could become equal. Such a column is read again as text, and treated like a column of a CSV file.
+digits could become equal. Such a column is read again as text, and treated like a column of a CSV file. Fractions with
+digits that a double does not have are refused.
 """
 
 from __future__ import annotations
 
 import json
+import mmap
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -24,6 +28,10 @@ from kinfold.tables.duckdb.connection import Database
 from kinfold.tables.duckdb.expressions import quote_identifier, quote_string
 from kinfold.tables.schema import MAX_DECIMAL_DIGITS, MAX_EXACT_INTEGER
 
+# a name, and a number of more than 17 digits
+LONG_NUMBER = re.compile(
+    rb'"((?:[^"\\]|\\.)*)"\s*:\s*(-?(?:0\.0*)?[1-9](?:\.?[0-9]){17,}(?:[eE][-+]?[0-9]{1,3})?)(?=[\s,}])'
+)
 SPARK_METADATA_KEY = b"org.apache.spark.sql.parquet.row.metadata"
 
 
@@ -118,17 +126,35 @@ def check_json_names(db: Database, objects: str, names: Sequence[str], where: st
         check_column_names(sorted(key for (key,) in keys), where)
 
 
-def read_json(db: Database, source: str, where: str, *, lines: bool) -> tuple[tuple[str, ...], str]:
+def read_json(db: Database, source: str, path: Path, where: str, *, lines: bool) -> tuple[tuple[str, ...], str]:
     """Read a JSON file, a list of objects or one object per line; return the column names and the table."""
     names = read_column_names(db, _scan_sql(source, lines, {}))
     check_json_names(db, f"read_json_objects({source}, {_options_sql(lines)})", names, where)
     table = load_table(db, _scan_sql(source, lines, {}), names)
     types = db.types(table)
+    if "DOUBLE" in types:
+        _refuse_long_fractions(path, where)
     if not (rounded := _find_rounded_columns(db, table, types)):
         return names, table
     exact = {name: "JSON" if i in rounded else kind for i, (name, kind) in enumerate(zip(names, types, strict=True))}
     db.drop(table)
     return names, load_table(db, _scan_sql(source, lines, exact), names)
+
+
+def _refuse_long_fractions(path: Path, where: str) -> None:
+    """Refuse numbers with a decimal point that are not the nearest double, to as many decimals."""
+    counts: Counter[str] = Counter()
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        for name, number in (match.groups() for match in LONG_NUMBER.finditer(content)):
+            exact = Decimal(number.decode())
+            decimals = max(0, -int(exact.as_tuple().exponent))
+            if b"." in number and exact != Decimal(f"{float(exact):.{decimals}f}"):
+                counts[json.loads(b'"' + name + b'"')] += 1
+    if counts:
+        fix = "write them as text, or round them"
+        raise DataError(
+            [Problem(f"column '{n}' of {where} holds numbers of more digits than JSON keeps", fix) for n in counts]
+        )
 
 
 def load_table(db: Database, scan: str, names: Sequence[str]) -> str:

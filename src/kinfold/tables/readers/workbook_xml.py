@@ -26,7 +26,7 @@ from kinfold.tables.schema import MAX_EXACT_INTEGER, SECONDS_PER_DAY
 
 Attributes: TypeAlias = dict[str, str]
 
-AS_NUMBER, AS_DATE, AS_TIME, AS_DURATION = range(4)  # how a number format shows a number
+AS_NUMBER, AS_DATE, AS_TIME, AS_DURATION = range(4)  # how a number format shows a number; -5: as 00000
 BUILT_IN_FORMATS = dict.fromkeys([*range(14, 18), 22, *range(27, 32), 36, *range(50, 55), 57, 58], AS_DATE)
 BUILT_IN_FORMATS |= dict.fromkeys([18, 19, 20, 21, 32, 33, 34, 35, 45, 47, 55, 56], AS_TIME) | {46: AS_DURATION}
 LITERAL_TEXT = re.compile(r'"[^"]*"|\\.|[_*].|;.*', re.DOTALL)
@@ -95,7 +95,11 @@ def detect_display(code: str) -> int:
 
     >>> [detect_display(code) for code in ("0.00", "yyyy-mm-dd", "h:mm", "mm:ss", "[h]:mm", '0 "days"', "[Red]General")]
     [0, 1, 2, 2, 3, 0, 0]
+    >>> detect_display("00000")
+    -5
     """
+    if re.fullmatch("00+", code):
+        return -len(code)
     plain = LITERAL_TEXT.sub("", code).lower()
     if re.search(r"\[(h+|m+|s+)\]", plain):
         return AS_DURATION
@@ -201,11 +205,20 @@ class ColumnCells:
     errors: int = 0
     long: int = 0  # numbers with more digits than a double holds
     rounded: int = 0  # whole numbers so large that a spreadsheet rounds them on entry
+    widths: dict[int, int] = field(default_factory=dict)  # digits of numbers shown with leading zeros, by place
+    codes: bool = False  # whether some have leading zeros
     moments: int = 0
     times: int = 0
     durations: int = 0
     impossible: int = 0  # numbers with a date format that are no dates
     hidden: bool = False
+
+    def show_zeros(self) -> None:
+        """Write whole numbers with the leading zeros that the sheet shows; not if one has a fraction or a sign."""
+        if all(self.texts[place].isdigit() for place in self.widths):
+            for place, width in self.widths.items():
+                self.codes = self.codes or len(self.texts[place]) < width
+                self.texts[place] = self.texts[place].zfill(width)
 
 
 @dataclass
@@ -233,6 +246,7 @@ class SheetScan:
             pass
         for place, column in self.columns.items():
             column.hidden = place in self.hidden_columns
+            column.show_zeros()
         return self
 
     def is_empty(self, title: str) -> bool:
@@ -300,10 +314,13 @@ class SheetScan:
         if self.kind != "n":
             return unescape(text)
         display = self.book.styles[self.style] if self.style < len(self.book.styles) else AS_NUMBER
-        if display != AS_NUMBER:
+        if display > AS_NUMBER:
             return self._moment(column, float(text), display)
+        number = _format_number(column, text)
+        if display < AS_NUMBER:
+            column.widths[len(column.texts)] = -display
         column.last_number = max(column.last_number, self.row)
-        return _format_number(column, text)
+        return number
 
     def _moment(self, column: ColumnCells, x: float, display: int) -> str:
         """Return a number of days as a timestamp or a time; count those that are neither."""

@@ -30,7 +30,7 @@ MAX_RANGES_NAMED = 5  # of rows, in a note
 
 @dataclass(frozen=True)
 class SheetCells:
-    """The header and the cells of a sheet as text; `numbers` are the columns with numeric cells."""
+    """The header and the cells of a sheet as text; `numbers` are the columns with numeric cells, but no codes."""
 
     title: str
     header: tuple[str, ...]
@@ -89,7 +89,7 @@ def _make_cells(scan: SheetScan, title: str, form: SourceForm, name: str) -> She
     _refuse_inexact(by_name, name)
     cells = [_trim_midnight(texts[i].slice(start), columns[i]) for i in kept]
     header_row = int(rows[0]) if start else 0
-    numbers = tuple(place for place, i in enumerate(kept) if columns[i].last_number > header_row)
+    numbers = tuple(p for p, i in enumerate(kept) if columns[i].last_number > header_row and not columns[i].codes)
     notes = tuple(_list_notes(scan, title, header_row, by_name))
     return SheetCells(title, names, pa.table(cells, names=list(map(str, kept))), numbers, notes)
 
