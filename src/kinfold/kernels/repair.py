@@ -241,11 +241,11 @@ def evaluate_step(w: RepairState, a: int, b: int, leaving: int, arriving: int) -
     """Keep a step if it is the best so far: `leaving` goes from a to b, `arriving` from b to a."""
     s, best = w.groups, w.best[0]
     best.tried += s.size[a] + s.size[b]
+    repaired = best.worth == np.inf
     if leaving != NO_RECORD and arriving != NO_RECORD:
-        cost = swap_change(w.d, s, leaving, arriving)
+        cost = swap_change(w.d, s, leaving, arriving, best.cost if repaired else np.inf)
     else:
         cost = move_change(w.d, s, max(leaving, arriving), a if leaving == NO_RECORD else b)
-    repaired = best.worth == np.inf
     if repaired and cost >= best.cost:
         return
     misses = (0.0, 0.0)
