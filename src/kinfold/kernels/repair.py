@@ -180,10 +180,10 @@ def predict_misses(w: RepairState, a: int, enough: Real) -> None:
     additive = s.size[a] > MAX_SMALL_GROUP and kinds > MAX_KINDS_IN_PAIRS
     shrinks, grows, limit = fits(s, a, -1), fits(s, a, 1), np.inf if additive else missed
     for u in range(kinds, -1, -1):  # first those where no record leaves, or none comes
-        found = False
+        done = False
         for v in range(kinds, -1, -1):
             w.after[u, v] = np.inf
-            if u == v or (u < kinds and w.held[u] == NO_RECORD) or found:
+            if u == v or (u < kinds and w.held[u] == NO_RECORD) or done:
                 continue
             if not additive and ((v == kinds and not shrinks) or (u == kinds and not grows)):
                 continue
@@ -193,7 +193,7 @@ def predict_misses(w: RepairState, a: int, enough: Real) -> None:
                 w.after[u, v] = measure_miss(
                     w.p, get_members(s, a), w.held[u], NO_RECORD if v == kinds else w.sample[v], limit
                 )
-                found = not additive and w.after[u, v] <= enough
+                done = not additive and w.after[u, v] <= enough
     for u in range(kinds):
         if not shrinks:
             w.after[u, kinds] = np.inf

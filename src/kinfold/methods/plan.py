@@ -259,10 +259,10 @@ def estimate_partition_seconds(method: Declaration, task: Task) -> float:
     """Estimate how many seconds a partition, its repair, the borders of blocks and refinement take."""
     refinement = task.method.refinement_limits[1] if task.method.refinement_limits else None
     size, records = choose_block_size(method, task).records, task.records
-    together = size or records
-    blocks = estimate_seconds(method.cost, task, together) + estimate_repair_seconds(task, together)
+    block = size or records
+    blocks = estimate_seconds(method.cost, task, block) + estimate_repair_seconds(task, block)
     borders = BORDER_SECONDS * records if size and task.requirements() else 0.0
-    return blocks * records / max(together, 1) + borders + (refinement or 0.0)
+    return blocks * records / max(block, 1) + borders + (refinement or 0.0)
 
 
 def load_method(method: Declaration) -> Any:
