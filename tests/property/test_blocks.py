@@ -20,6 +20,7 @@ from kinfold.methods.partition import refine as large
 from kinfold.methods.partition.geometry import compute_cost, renumber_by_first_record
 from kinfold.methods.partition.mdav import mdav
 from kinfold.methods.partition.requirement import Requirement, measure_misses
+from kinfold.methods.plan import estimate_partition_seconds
 from kinfold.models import TCloseness
 from kinfold.policy.registry import list_methods
 from kinfold.progress import no_progress
@@ -305,3 +306,11 @@ def test_the_note_on_blocks_counts_what_promises_take():
     assert seconds(auto) == 14
     assert 40 <= seconds(auto, "t") <= 90
     assert seconds(auto) < seconds(named, "t") < seconds(auto, "t")
+
+
+def test_the_expected_time_counts_repair_and_borders():
+    """Within a factor of two: that table took 40 processor seconds with 12 promises, on a busy machine."""
+    auto = SimpleNamespace(block=None, uses_several_starts=True, refinement_limits=None)
+    eight = SimpleNamespace(with_role=lambda _: range(8))
+    task = SimpleNamespace(method=auto, records=300_000, k=5, policy=eight, requirements=lambda: ("t",))
+    assert 20 <= estimate_partition_seconds(list_methods()["t-first"], task) <= 80

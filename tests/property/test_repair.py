@@ -177,12 +177,27 @@ def test_misses_of_several_promises_add_up():
     assert measure_misses(each, labels) == pytest.approx(sum(measure_misses([one], labels) for one in each))
 
 
+def test_a_sum_of_misses_is_not_completed_above_the_limit():
+    from kinfold.kernels.promises import measure_miss
+    from kinfold.methods.partition.requirement import pack_promises
+
+    chance = np.random.default_rng(3)
+    required = [Requirement.close(chance.integers(0, 9, 60), 0.05) for _ in range(4)]
+    members, first = np.arange(5, dtype=np.int32), pack_promises(required[:1], 60)
+    promises = pack_promises(required, 60)
+    whole = measure_miss(promises, members, -1, -1, np.inf)
+    for limit in (0.0, whole / 2, whole, np.inf):
+        part = measure_miss(promises, members, -1, -1, limit)
+        assert part == whole if whole <= limit else limit < part <= whole
+    assert 0 < measure_miss(promises, members, -1, -1, 0.0) == measure_miss(first, members, -1, -1, np.inf) < whole
+
+
 @cache
 def callable_from_here():
     """The kernel has no way in from Python; this is one."""
     from kinfold.kernels.promises import measure_miss
 
-    return njit(lambda promises, members, leaves, comes: measure_miss(promises, members, leaves, comes))
+    return njit(lambda promises, members, leaves, comes: measure_miss(promises, members, leaves, comes, np.inf))
 
 
 @pytest.mark.slow

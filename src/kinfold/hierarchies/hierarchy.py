@@ -169,7 +169,6 @@ def write_arx(hierarchy: Hierarchy, path: Path) -> None:
 
 MAX_DIGITS = 1000  # of a number in an interval: more would fill the memory as a fraction
 EXACT_CONTEXT = Context(prec=2 * MAX_DIGITS)
-CALENDAR_UNITS = ("day", "month", "quarter", "year", "5 years", "decade", "20 years", "40 years")
 
 
 def build_from_mask(
@@ -278,6 +277,23 @@ def _format_bound(end: Fraction) -> str:
     return f"{Decimal(int(end * 10**decimals)).scaleb(-decimals, EXACT_CONTEXT):f}"
 
 
+def _name_years(year: int, width: int) -> str:
+    first = year // width * width
+    return f"{first:04}-{first + width - 1:04}"
+
+
+CALENDAR_UNITS: dict[str, Callable[[date], str]] = {  # the label of a day in each, the finest first
+    "day": lambda day: day.isoformat(),
+    "month": lambda day: f"{day.year:04}-{day.month:02}",
+    "quarter": lambda day: f"{day.year:04}-Q{(day.month + 2) // 3}",
+    "year": lambda day: f"{day.year:04}",
+    "5 years": lambda day: _name_years(day.year, 5),
+    "decade": lambda day: f"{day.year // 10 * 10:04}s",
+    "20 years": lambda day: _name_years(day.year, 20),
+    "40 years": lambda day: _name_years(day.year, 40),
+}
+
+
 def build_from_dates(
     values: Iterable[str],
     units: Sequence[str],
@@ -289,31 +305,14 @@ def build_from_dates(
     >>> build_from_dates(["2024-03-09"], ["quarter", "year", "5 years", "decade", "20 years"]).labels[0].tolist()
     ['2024-03-09', '2024-Q1', '2024', '2020-2024', '2020s', '2020-2039', '*']
     """
-    known = [CALENDAR_UNITS.index(unit) for unit in units if unit in CALENDAR_UNITS]
+    known = [[*CALENDAR_UNITS].index(unit) for unit in units if unit in CALENDAR_UNITS]
     if len(known) < len(units) or not known or known != sorted(set(known)):
         what = f"{where}: the date units are unknown or in the wrong order"
         raise PolicyError(what, fix=f"name some of {', '.join(CALENDAR_UNITS)}, in this order")
     days = {value: read(value).date() for value in sorted(set(values))}
-    rows = [[value, *(_coarsen_date(day, unit) for unit in units)] for value, day in days.items()]
+    coarsen = [CALENDAR_UNITS[unit] for unit in units]
+    rows = [[value, *(label(day) for label in coarsen)] for value, day in days.items()]
     return Hierarchy.from_rows(rows, where)
-
-
-def _coarsen_date(day: date, unit: str) -> str:
-    return {
-        "day": day.isoformat(),
-        "month": f"{day.year:04}-{day.month:02}",
-        "quarter": f"{day.year:04}-Q{(day.month + 2) // 3}",
-        "year": f"{day.year:04}",
-        "5 years": _name_years(day.year, 5),
-        "decade": f"{day.year // 10 * 10:04}s",
-        "20 years": _name_years(day.year, 20),
-        "40 years": _name_years(day.year, 40),
-    }[unit]
-
-
-def _name_years(year: int, width: int) -> str:
-    first = year // width * width
-    return f"{first:04}-{first + width - 1:04}"
 
 
 def build_from_rows(rows: Iterable[Sequence[str]], where: str = "the hierarchy") -> Hierarchy:

@@ -256,14 +256,14 @@ def admits(p: Kept, s: Groups, g: int, leaving: int, arriving: int) -> bool:
     """
     if p is None:
         return True
-    return measure_miss(p, get_members(s, g), leaving, arriving) <= s.missed[g]
+    return measure_miss(p, get_members(s, g), leaving, arriving, s.missed[g]) <= s.missed[g]
 
 
 @lean
 def update_miss(p: Kept, s: Groups, g: int) -> None:
     """Measure by how much group g misses its promises now."""
     if p is not None:
-        s.missed[g] = measure_miss(p, get_members(s, g), -1, -1) if s.size[g] > 0 else 0.0
+        s.missed[g] = measure_miss(p, get_members(s, g), -1, -1, np.inf) if s.size[g] > 0 else 0.0
 
 
 @lean

@@ -85,7 +85,7 @@ def complete(limits: Promises, rows: Ints, distances: Floats, members: Rows) -> 
     k = members.size
     members[:] = np.sort(rows[gather_nearest(distances, heap, k)])
     size = rows.size - k
-    now = measure_miss(limits, members, -1, -1)
+    now = measure_miss(limits, members, -1, -1, np.inf)
     while size > 0 and now > 0.0:
         candidate = rows[heap[0]]
         size -= 1
@@ -93,7 +93,7 @@ def complete(limits: Promises, rows: Ints, distances: Floats, members: Rows) -> 
         sift(distances, heap, 0, size)
         best, place = now, -1
         for t in range(k):
-            after = measure_miss(limits, members, members[t], candidate)
+            after = measure_miss(limits, members, members[t], candidate, best)
             if after < best:
                 best, place = after, t
         if place >= 0:
@@ -276,7 +276,7 @@ def _form(tree: Tree, run: Run, p: Promises, e: Exchange) -> None:
         e.members[t] = query.nearest[t].record
         _put(e.members[: t + 1], t, query.nearest[t].record)
     last, record = query.nearest[k - 1].distance, np.int64(query.nearest[k - 1].record)
-    while measure_miss(p, e.members, -1, -1) > 0.0:
+    while measure_miss(p, e.members, -1, -1, np.inf) > 0.0:
         for t in range(k):
             e.held[t] = p.codes_held[t]  # gathered just now
         spans = _find_spans(p, e, ordered_work(p, 0, k))

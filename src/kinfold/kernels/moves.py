@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kinfold.kernels.compiling import Rows, inlined, lean
+from kinfold.kernels.compiling import Real, Rows, inlined, lean
 from kinfold.kernels.draws import Stream, below, make_stream
 from kinfold.kernels.groups import (
     RECORD,
@@ -144,13 +144,21 @@ def move_change(d: Mixed, s: Groups, i: int, b: int) -> float:
 
 
 @lean
-def swap_change(d: Mixed, s: Groups, i: int, l: int) -> float:
-    """Return the change of cost when records i and l of two groups swap."""
+def swap_change(d: Mixed, s: Groups, i: int, l: int, limit: Real) -> float:
+    """Return the change of cost when records i and l of two groups swap; if it is above the limit, perhaps less of it.
+
+    From l to the group of i is at least as far as from l to i: with that alone, most swaps are above the limit already.
+    Rounding keeps the order, so the bound is never above the change.
+    """
     if d.codes.shape[1] == 0:
         return swap_change_by_means(d, s, i, l)
     a, b, apart = s.label[i], s.label[l], pair_distance(d, s, i, l)
-    mine = (distance_to_group(d, s, l, a) - distance_to_own_group(d, s, i) - apart) / s.size[a]
-    return mine + (distance_to_group(d, s, i, b) - distance_to_own_group(d, s, l) - apart) / s.size[b]
+    own = distance_to_own_group(d, s, i)
+    there = (distance_to_group(d, s, i, b) - distance_to_own_group(d, s, l) - apart) / s.size[b]
+    least = (apart - own - apart) / s.size[a] + there
+    if least > limit:
+        return least
+    return (distance_to_group(d, s, l, a) - own - apart) / s.size[a] + there
 
 
 @inlined

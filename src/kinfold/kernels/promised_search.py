@@ -62,7 +62,7 @@ def make_random_moves(d: Mixed, p: Promises, s: Groups, around: Curves, stream: 
         l = np.int64(-1)
         if kind != 0 or not (fits(s, s.label[i], -1) and fits(s, b, 1)):
             l = np.int64(j if kind == 1 else draw_member(s, stream, b))
-        change = move_change(d, s, i, b) if l < 0 else swap_change(d, s, i, l)
+        change = move_change(d, s, i, b) if l < 0 else swap_change(d, s, i, l, limit)
         if change <= limit and is_allowed(p, s, i, l, b):
             total += change
             swap_records(d, p, s, i, l, b)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kinfold.kernels.compiling import Floats, Ints, Rows, entry, lean
+from kinfold.kernels.compiling import Floats, Ints, Real, Rows, entry, lean
 
 ORDERED, NESTED, SHARE, DISTINCT, EFFECTIVE, RECURSIVE, LIKENESS, ENHANCED, DISCLOSURE = range(9)
 MAX_TABLED_SIZE = 64  # up to this class size a table holds the places where the table crosses the class
@@ -229,13 +229,15 @@ def gathered_miss(p: Promises, r: int, size: int) -> float:
 
 
 @lean
-def measure_miss(p: Promises, members: Rows, leaving: int, arriving: int) -> float:
+def measure_miss(p: Promises, members: Rows, leaving: int, arriving: int, limit: Real) -> float:
     """Return by how much a class misses its promises, summed; 0 if it keeps them all.
 
-    The class is `members` without `leaving` and with `arriving` (-1: none).
+    The class is `members` without `leaving` and with `arriving` (-1: none). A sum above the limit is not completed.
     """
     total = 0.0
     for r in range(p.kind.size):
+        if total > limit:
+            break
         if p.kind[r] == NESTED:  # the mean over the levels of a hierarchy
             distance = 0.0
             for row in range(p.row[r], p.row[r + 1]):
@@ -250,4 +252,4 @@ def measure_miss(p: Promises, members: Rows, leaving: int, arriving: int) -> flo
 def measure_misses(p: Promises, order: Rows, start: Ints, result: Floats) -> None:
     """Measure by how much each class misses its promises; class g is order[start[g]:start[g + 1]]."""
     for g in range(result.size):
-        result[g] = measure_miss(p, order[start[g] : start[g + 1]], -1, -1)
+        result[g] = measure_miss(p, order[start[g] : start[g + 1]], -1, -1, np.inf)

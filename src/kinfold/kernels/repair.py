@@ -165,10 +165,12 @@ _EXAMPLE = make_state(mixed.example_records(), promises.example_promises(), grou
 
 
 @lean
-def predict_misses(w: RepairState, a: int) -> None:
-    """Predict the miss of group a after each exchange of kinds that its size allows.
+def predict_misses(w: RepairState, a: int, enough: Real) -> None:
+    """Predict the miss of group a after each exchange of kinds that its size allows; infinite for those left out.
 
-    In a large group the effects of leaving and coming nearly add up: then each is measured alone.
+    In a large group the effects of leaving and coming nearly add up: then each is measured alone. In a small one a miss
+    above the present one is not completed, and once a kind that leaves has a miss of at most `enough`, no other kind
+    is tried for it.
     """
     s, kinds, missed = w.groups, w.sample.size, w.groups.missed[a]
     for u in range(kinds + 1):
@@ -176,21 +178,26 @@ def predict_misses(w: RepairState, a: int) -> None:
     for i in get_members(s, a):
         w.held[w.kind[i]] = i
     additive = s.size[a] > MAX_SMALL_GROUP and kinds > MAX_KINDS_IN_PAIRS
+    shrinks, grows, limit = fits(s, a, -1), fits(s, a, 1), np.inf if additive else missed
     for u in range(kinds, -1, -1):  # first those where no record leaves, or none comes
+        done = False
         for v in range(kinds, -1, -1):
             w.after[u, v] = np.inf
-            if u == v or (u < kinds and w.held[u] == NO_RECORD):
+            if u == v or (u < kinds and w.held[u] == NO_RECORD) or done:
+                continue
+            if not additive and ((v == kinds and not shrinks) or (u == kinds and not grows)):
                 continue
             if additive and u < kinds and v < kinds:
                 w.after[u, v] = max(0.0, w.after[u, kinds] + w.after[kinds, v] - missed)
             else:
                 w.after[u, v] = measure_miss(
-                    w.p, get_members(s, a), w.held[u], NO_RECORD if v == kinds else w.sample[v]
+                    w.p, get_members(s, a), w.held[u], NO_RECORD if v == kinds else w.sample[v], limit
                 )
+                done = not additive and w.after[u, v] <= enough
     for u in range(kinds):
-        if not fits(s, a, -1):
+        if not shrinks:
             w.after[u, kinds] = np.inf
-        if not fits(s, a, 1):
+        if not grows:
             w.after[kinds, u] = np.inf
 
 
@@ -234,18 +241,18 @@ def evaluate_step(w: RepairState, a: int, b: int, leaving: int, arriving: int) -
     """Keep a step if it is the best so far: `leaving` goes from a to b, `arriving` from b to a."""
     s, best = w.groups, w.best[0]
     best.tried += s.size[a] + s.size[b]
+    repaired = best.worth == np.inf
     if leaving != NO_RECORD and arriving != NO_RECORD:
-        cost = swap_change(w.d, s, leaving, arriving)
+        cost = swap_change(w.d, s, leaving, arriving, best.cost if repaired else np.inf)
     else:
         cost = move_change(w.d, s, max(leaving, arriving), a if leaving == NO_RECORD else b)
-    repaired = best.worth == np.inf
     if repaired and cost >= best.cost:
         return
     misses = (0.0, 0.0)
     for t in range(2):  # a loop, so that the promises are compiled once
-        here = measure_miss(
-            w.p, get_members(s, a if t == 0 else b), leaving if t == 0 else arriving, arriving if t == 0 else leaving
-        )
+        goes, comes = (leaving, arriving) if t == 0 else (arriving, leaving)
+        limit = s.missed[b] if t == 1 else 0.0 if repaired else s.missed[a]
+        here = measure_miss(w.p, get_members(s, a if t == 0 else b), goes, comes, limit)
         misses = (here, misses[1]) if t == 0 else (misses[0], here)
         if t == 0:
             if here >= s.missed[a] - MIN_MISS_DECREASE or (repaired and here > 0.0):
@@ -369,7 +376,7 @@ def repair(w: RepairState, a: int, listed: Rows) -> None:
         if s.missed[a] == 0.0:
             return
         best.cost, best.worth = np.inf, 0.0
-        predict_misses(w, a)
+        predict_misses(w, a, -np.inf)
         for attempt in range(2):
             least = np.inf
             for u in range(w.sample.size + 1):
@@ -393,7 +400,7 @@ def repair(w: RepairState, a: int, listed: Rows) -> None:
 def mark_spare(w: RepairState, g: int, spare: Rows) -> None:
     """Mark the members that group g can spare: without them, or with a suitable newcomer, it misses no more."""
     s = w.groups
-    predict_misses(w, g)
+    predict_misses(w, g, s.missed[g])
     for i in get_members(s, g):
         spare[i] = 0
         for v in range(w.sample.size + 1):

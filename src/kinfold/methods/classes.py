@@ -46,7 +46,12 @@ from kinfold.methods.blocks.cutting import BlockSize, choose_block_size, cut, nu
 from kinfold.methods.blocks.pool import NO_CHECKPOINTS, BlockJob, BlockLabels, BlockPool, run_blocks
 from kinfold.methods.edit_rules import AdjustedAverages
 from kinfold.methods.missing_values import make_promise_check, number_strata, refuse_mixed_classes
-from kinfold.methods.partition.geometry import PairDistances, compute_cost, renumber_by_first_record
+from kinfold.methods.partition.geometry import (
+    PairDistances,
+    build_curves,
+    compute_cost,
+    renumber_by_first_record,
+)
 from kinfold.methods.partition.refine import (
     MAX_TABLED_RECORDS,
     MIN_GROUPS_PER_BLOCK,
@@ -288,11 +293,10 @@ class BorderPass:
         if self.required:
             from kinfold.methods.partition.repair import settle_classes
 
-            required = [each.within(rows) for each in self.required]
-            settled = settle_classes(points, start, self.k, required, no_progress)
-            return rows, refine_under(
-                points, settled, self.k, required, steps=BORDER_MOVES_PER_RECORD * len(start)
-            ).labels
+            required, curves = [each.within(rows) for each in self.required], build_curves(points)
+            settled = settle_classes(points, start, self.k, required, no_progress, curves)
+            steps = BORDER_MOVES_PER_RECORD * len(start)
+            return rows, refine_under(points, settled, self.k, required, steps=steps, curves=curves).labels
         if points.codes.shape[1]:
             return rows, search(PairDistances.from_points(points), [start], self.k, Budget(0, None), 0).labels
         return rows, sweep_groups(points, start, self.k)[0]

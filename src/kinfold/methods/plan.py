@@ -22,7 +22,13 @@ from typing import Any
 
 from kinfold.errors import PolicyError, Problem
 from kinfold.measures import formulas as measures
-from kinfold.methods.blocks.cutting import choose_block_size, describe_seconds, estimate_seconds
+from kinfold.methods.blocks.cutting import (
+    BORDER_SECONDS,
+    choose_block_size,
+    describe_seconds,
+    estimate_repair_seconds,
+    estimate_seconds,
+)
 from kinfold.methods.blocks.pool import limit_threads
 from kinfold.methods.task import Chooser, Plan, Task
 from kinfold.models import to_class_models
@@ -250,10 +256,13 @@ def announce_duration(task: Task, method: Declaration, seconds: float) -> Task:
 
 
 def estimate_partition_seconds(method: Declaration, task: Task) -> float:
-    """Estimate how many seconds a partition and its refinement take."""
-    size = choose_block_size(method, task).records or task.records
+    """Estimate how many seconds a partition, its repair, the borders of blocks and refinement take."""
     refinement = task.method.refinement_limits[1] if task.method.refinement_limits else None
-    return estimate_seconds(method.cost, task, size) * task.records / max(size, 1) + (refinement or 0.0)
+    size, records = choose_block_size(method, task).records, task.records
+    block = size or records
+    blocks = estimate_seconds(method.cost, task, block) + estimate_repair_seconds(task, block)
+    borders = BORDER_SECONDS * records if size and task.requirements() else 0.0
+    return blocks * records / max(block, 1) + borders + (refinement or 0.0)
 
 
 def load_method(method: Declaration) -> Any:

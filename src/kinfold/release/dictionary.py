@@ -101,9 +101,11 @@ def _describe_columns(contents: ReleaseContents) -> Iterator[dict[str, Any]]:
 
 def list_labels(source: Column | None, values: NumberCounts | Counter[str | None]) -> dict[str, Any]:
     """Return the value labels of the source, by code, as far as the code or its label occurs in the release."""
+    declared = source.labels if source is not None else {}
+    if not declared:  # of most sources: their values are not read
+        return {}
     texts = values if isinstance(values, Counter) else values.finite.tolist()
     present = {normalize_category(str(text)) for text in texts if text is not None}
-    declared = source.labels if source is not None else {}
     labels = {code: label for code, label in declared.items() if {normalize_category(code), label} & present}
     return {"labels": labels} if labels else {}
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 NEAREST_KEPT = 60  # nearest records of each that a search knows
 MAX_LABEL_FACTOR = 4  # labels up to this many times the records are counted, larger ones sorted
+NEIGHBOUR_CURVES = 4  # along which neighbours are drawn; with one, pairs that lie across it never meet
 CURVE_LEAF = 4  # records whose order within a curve does not matter
 
 
@@ -272,12 +273,12 @@ def number_places(points: Points) -> NDArray[np.int32]:
     return place.astype(np.int32)
 
 
-def build_curves(points: Points, count: int) -> Curves:
-    """Return `count` curves through the places of the records, as the kernels take them."""
+def build_curves(points: Points) -> Curves:
+    """Return the curves along which neighbours are drawn, through the places of the records, for the kernels."""
     place = number_places(points)
     there = np.argsort(place, kind="stable")
     start = np.concatenate([[0], np.cumsum(np.bincount(place))]).astype(np.int32)
-    order = make_curves(points.take(there[start[:-1]]), count, 0)
+    order = make_curves(points.take(there[start[:-1]]), NEIGHBOUR_CURVES, 0)
     turn = np.argsort(order, axis=1).astype(np.int32)
     curves: Curves = kernels.load("moves").Curves(order, turn, place, start, there.astype(np.int32))
     return curves

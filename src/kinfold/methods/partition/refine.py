@@ -41,7 +41,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,6 +74,9 @@ from kinfold.progress import Progress, no_progress, report_cost
 from kinfold.tables.points import Floats, Labels, Points, check_k
 from kinfold.tables.regions import CheckpointStore
 
+if TYPE_CHECKING:
+    from kinfold.kernels.moves import Curves
+
 Rows: TypeAlias = NDArray[np.intp]
 
 MAX_TABLED_RECORDS = 5_000  # records whose distances all fit into memory
@@ -82,7 +85,6 @@ RECORDS_PER_BLOCK, MANY_RECORDS, RECORDS_PER_BLOCK_BEYOND = 500, 100_000, 1_500
 
 # The constants of shakes are a rough choice from Census, Tarragona and EIA, some seconds each on a busy machine
 STEPS_PER_CHUNK = 20_000  # between two looks at the clock and two progress reports
-NEIGHBOUR_CURVES = 4  # along which neighbours are drawn; with one, pairs that lie across it never meet
 CLASSES_MERGED = (1, 2, 3, 5)  # into one class, for each partition of the race
 QUENCH_STEPS, RACE_STEPS, ROUND_STEPS, STEPS_PER_RECORD = 10, 100, 400, 1000  # for each record
 PROMISED_TEMPERATURE = 0.5  # of the cost of an average record
@@ -191,10 +193,12 @@ def refine_under(
     steps: int | None = None,
     seed: int = 0,
     progress: Progress = no_progress,
+    curves: Curves | None = None,
 ) -> Refinement:
     """Return a cheaper partition whose classes keep every requirement and have at least k records.
 
-    With neither steps nor seconds there are a thousand steps for each record.
+    With neither steps nor seconds there are a thousand steps for each record. `curves` are those of the records, if
+    they are built already.
 
     >>> x = np.array([[0.0], [0.1], [5.0], [5.1]])
     >>> wages = Requirement.close([1, 4, 2, 3], 0.4)
@@ -211,7 +215,7 @@ def refine_under(
     for name in ("draws", "promised_search", "geometry"):
         kernels.prepare(name)  # compiling does not count as time
     budget = Budget(steps, seconds)
-    space = PromisedSearch(points, k, requirements, seed)
+    space = PromisedSearch(points, k, requirements, seed, curves or build_curves(points))
     space.lowest = compute_cost(points, labels)
     annealer = Annealer(space, labels, space.lowest)
     result = annealer.run(_plan_cycles(annealer, space), budget, progress)
@@ -234,11 +238,10 @@ class PromisedSearch:
 
     chunk = STEPS_PER_CHUNK
 
-    def __init__(self, points: Points, k: int, requirements: Sequence[Requirement], seed: int) -> None:
-        self.points, self.k = points, k
+    def __init__(self, points: Points, k: int, requirements: Sequence[Requirement], seed: int, curves: Curves) -> None:
+        self.points, self.k, self.curves = points, k, curves
         self.pairs: PairDistances | None = None
         self.input = SearchInput.from_points(points, requirements)
-        self.curves = build_curves(points, NEIGHBOUR_CURVES)
         self.stream = kernels.load("draws").make_stream(seed)
         self.lowest, self.chunks = np.inf, 0
 

@@ -41,6 +41,7 @@ from kinfold.tables.points import Floats, Labels, Points, check_k
 
 if TYPE_CHECKING:
     from kinfold.kernels.groups import Groups
+    from kinfold.kernels.moves import Curves
     from kinfold.kernels.repair import RepairState
 
 TREE_PARTS = 4  # a tree holds at most this part of the points
@@ -57,7 +58,6 @@ SIZE_FACTORS = (2, 4, 8)  # class sizes tried, times k: larger ones are slow to 
 MAX_COST_SHARE = 0.25  # of the cost of repaired classes, for larger classes to be tried
 MAX_SWEEPS = 40  # a sweep with little gain ends earlier
 MIN_SWEEP_GAIN = 0.004  # of the cost: a sweep that gains less is the last (by trial on Adult, within a second)
-SETTLE_CURVES = 4  # along which neighbours are drawn
 SETTLE_SEED = 0
 NO_CLASSES, NO_RECORDS, NO_LISTS = np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros((0, 0, 0), np.int32)
 
@@ -110,10 +110,15 @@ class KindIndex:
 
 
 def settle_classes(
-    points: Points, labels: Labels, k: int, requirements: Sequence[Requirement], progress: Progress
+    points: Points,
+    labels: Labels,
+    k: int,
+    requirements: Sequence[Requirement],
+    progress: Progress,
+    curves: Curves | None = None,
 ) -> Labels:
-    """Return cheaper classes that keep the promises which these keep."""
-    curves = build_curves(points, SETTLE_CURVES)
+    """Return cheaper classes that keep the promises which these keep; `curves` are those of the points, if built."""
+    curves = curves or build_curves(points)
     order = np.argsort(curves.turn[0][curves.place], kind="stable")  # near records near in memory: several times faster
     points, curves = points.take(order), reorder_curves(curves, order)
     data = SearchInput.from_points(points, [replace(each, codes=each.codes[order]) for each in requirements])
