@@ -214,3 +214,30 @@ def test_a_k_map_of_any_k_is_computed_at_once(population: int, k: int, needed: i
     """A certificate can hold any k: neither checker counts up to it."""
     assert find_k_map_size(40, population, k, 0.1) == needed
     assert checker.find_needed_size(40, {"k": k, "population": population, "alpha": 0.1}) == needed
+
+
+@pytest.mark.parametrize(
+    ("values", "column", "source"),
+    [
+        (["01.02.2020", "03.04.2021"], {"type": "date", "hierarchy": {"dates": ["year"]}}, {"dates": "%d.%m.%Y"}),
+        (["2020-02-01T06:30:00", "2020-02-02T06:30:00"], {"type": "date", "hierarchy": {"dates": ["day"]}}, {}),
+        (
+            ["2020-02-01 06:30:00.000000", "2021-02-01 06:30:00.250000"],
+            {"type": "date", "hierarchy": {"dates": ["year"]}},
+            {},
+        ),
+        (["5 kg", "999 kg"], {"unit": "kg", "na": "999", "missing": "separate", "hierarchy": {"intervals": [10]}}, {}),
+    ],
+    ids=["days of a format", "moments", "moments with zeros", "units and codes"],
+)
+def test_people_fit_values_in_the_notation_of_the_source(
+    values: list[str], column: dict[str, Any], source: dict[str, str], tmp_path: Path
+) -> None:
+    """At level 0 a release keeps this notation, and the table of the population has it, too."""
+    path = tmp_path / "people.csv"
+    path.write_text("\n".join(["x,y", *(f"{value},a" for value in values * 3)]) + "\n", "utf-8")
+    columns = {"x": {"role": "quasi", "average": "generalize", **column}, "y": {"role": "other"}}
+    privacy = {"k": 2, "population": {"table": str(path), "k": 3}}
+    policy = {"source": source, "privacy": privacy, "method": {"name": "lattice"}, "columns": columns}
+    (finding,) = kinfold.anonymize(path, policy).verdict.statements
+    assert finding.found == 3
