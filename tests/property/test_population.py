@@ -81,6 +81,12 @@ def test_it_loses_less_than_the_same_k_in_the_table() -> None:
     assert by_population > kinfold.anonymize(sample, policy).measures["loss"]["granularity"] + 0.1
 
 
+def test_a_class_may_have_fewer_records_than_the_people_it_needs() -> None:
+    known = people(7)
+    (finding,) = anonymize(known.iloc[:4], known, {"k": 50}, "lattice").verdict.statements
+    assert finding.found >= 50
+
+
 def test_a_recipient_is_told_that_it_is_a_statement(tmp_path: Path) -> None:
     known = people(2)
     release = anonymize(known.iloc[:60], known, {"k": 5, "presence": [0.0, 0.9]}, "lattice", suppression=0.2)
