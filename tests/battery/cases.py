@@ -1,6 +1,6 @@
 """A case of the battery: a table, a policy for it, and the promises that a release of it must keep."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from battery.covering import Choice
-from battery.plain import Promise
+from battery.plain import WEIGHT, Population, Promise
 from battery.tables import KINDS, SHAPES, Made, column
 from kinfold.policy.binding import AVERAGES
 from kinfold.policy.registry import AUTO, Need, get_method
@@ -40,6 +40,17 @@ class Case:
     promises: list[Promise]
     unit: str | None
     joint: bool
+    population: pa.Table | None
+
+    def ask(self, folder: Path) -> dict[str, Any]:
+        """The policy; a table of the population is written to a file like the source."""
+        if self.population is None:
+            return self.policy
+        form = "csv" if self.choice["source"] == "csv" else "parquet"
+        path = folder / f"people.{form}"
+        _write(self.population, path)
+        privacy = self.policy["privacy"]
+        return {**self.policy, "privacy": {**privacy, "population": {**privacy["population"], "table": str(path)}}}
 
     @property
     def k(self) -> int:
@@ -55,8 +66,7 @@ class Case:
         if form == "pyarrow":
             return self.table
         path = folder / f"table.{form}"
-        write = pyarrow.csv.write_csv if form == "csv" else pyarrow.parquet.write_table
-        write(self.table, path)
+        _write(self.table, path)
         return path
 
     def as_one(self) -> list[dict[str, Any]]:
@@ -70,6 +80,11 @@ class Case:
         """The values of the table that nothing else could be."""
         held = {str(value) for name in self.table.column_names for value in self.table.column(name).to_pylist()}
         return {text for text in held if len(text) > 4 and text != "False"}
+
+
+def _write(table: pa.Table, path: Path) -> None:
+    write = pyarrow.csv.write_csv if path.suffix == ".csv" else pyarrow.parquet.write_table
+    write(table, path)
 
 
 @dataclass
@@ -98,6 +113,14 @@ class Draft:
         asked = {self.choice["first"], self.choice["second"]}
         return asked - {"unit", "joint"} or asked if "rows" in self.needed else asked
 
+    @property
+    def further(self) -> str:
+        """The promise about combinations or the population: people, joint columns and some methods refuse it."""
+        if {"unit", "joint"} & self.models:
+            return "nothing"
+        kept = {"individual risk": "population table"} if "rows" in self.needed else {"presence": "individual risk"}
+        return kept.get(self.choice["further"], self.choice["further"])
+
     def add(self, name: str, kind: str, how: str, **asked: Any) -> Made:
         made = column(kind, how, self.n, self.chance)
         shown = made.asked if self.choice["declared"] else {k: v for k, v in made.asked.items() if k == "order"}
@@ -119,9 +142,27 @@ def case(choice: Choice) -> Case:
     if unit:
         draft.columns["who"] = pa.array([f"who{i:03}w" for i in chance.integers(0, max(2, n), n)])
         draft.asked["who"] = {"role": "identifier"}
+    population = _population(draft, quasi)
+    if population is not None:
+        kinds = {name: draft.kinds[name] for name in quasi}
+        ladder = {row[0]: row for row in KINDS["rank"](n, False)[3]["levels"]}
+        known = Population(population.to_pylist(), kinds, ladder)
+        promises = [replace(each, known=known if each.model in ("people", "presence") else None) for each in promises]
+    if draft.further == "individual risk":
+        draft.columns[WEIGHT] = pa.array(chance.integers(1, 7, n))
+        draft.asked[WEIGHT] = {"role": "weight"}
     policy = {"privacy": _privacy(draft), "method": _method(draft), "columns": draft.asked, "output": _output(choice)}
     joint = "joint" in draft.models
-    return Case(choice, pa.table(draft.columns), policy, quasi, confidential, promises, unit, joint)
+    return Case(choice, pa.table(draft.columns), policy, quasi, confidential, promises, unit, joint, population)
+
+
+def _population(draft: Draft, quasi: list[str]) -> pa.Table | None:
+    """The people of the table, and as many whose values are drawn from theirs column by column."""
+    if draft.further not in ("population table", "presence"):
+        return None
+    columns = {name: draft.columns[name] for name in quasi}
+    mixed = [each.take(pa.array(draft.chance.integers(0, draft.n, draft.n))) for each in columns.values()]
+    return pa.concat_tables([pa.table(columns), pa.table(mixed, names=quasi)])
 
 
 def _quasi(draft: Draft) -> None:
@@ -200,7 +241,16 @@ def _counted(draft: Draft) -> list[Promise]:
         found += [Promise("confidence", name, most, c=size) for name in names]
     if "population" in asked:
         people = asked["population"]
-        found.append(Promise("population", "", people["k"], c=people["alpha"], people=people["size"]))
+        if "presence" in people:
+            found.append(Promise("presence", "", people["presence"][0], c=people["presence"][1]))
+        elif "uniques" in people:
+            found.append(Promise("uniques", "", people["uniques"], people=people["size"]))
+        elif "alpha" in people:
+            found.append(Promise("population", "", people["k"], c=people["alpha"], people=people["size"]))
+        else:
+            found.append(Promise("people", "", people["k"]))
+    if "individual_risk" in asked:
+        found.append(Promise("individual risk", "", asked["individual_risk"]))
     if "risk_share" in asked:
         found.append(Promise("risk share", "", asked["risk_share"]["most"], c=asked["risk_share"]["above"]))
     for name in names:
@@ -229,11 +279,19 @@ def _privacy(draft: Draft) -> dict[str, Any]:
     privacy |= {"risk_share": {"above": levels["risk"], "most": 0.3}} if "risk share" in models else {}
     kinds = sorted(model.removeprefix("beta ") for model in models if model.startswith("beta "))
     privacy |= {"beta": levels["beta"], "beta_kind": kinds[0]} if kinds else {}
-    further = "nothing" if {"unit", "joint"} & models else draft.choice["further"]
-    if further == "combinations":
-        privacy |= {"combinations": {"size": 2, "confidence": 0.9 if draft.choice["asked"] == "little" else 0.6}}
+    further, little = draft.further, draft.choice["asked"] == "little"
+    if further in ("combinations", "population uniques"):
+        privacy |= {"combinations": {"size": 2, "confidence": 0.9 if little else 0.6}}
     if further == "population":
         privacy |= {"population": {"size": 20 * max(draft.n, 1), "k": 40, "alpha": 0.05}}
+    if further == "population uniques":
+        limit = 0.2 if little else 0.01
+        privacy |= {"population": {"size": 20 * max(draft.n, 1), "uniques": limit, "estimator": "zayatz"}}
+    if further == "population table":
+        privacy |= {"population": {"k": 3 * draft.choice["k"]}}
+    if further == "presence":
+        privacy |= {"population": {"presence": [0.0, 0.9] if little else [0.2, 0.7]}}
+    privacy |= {"individual_risk": levels["risk"]} if further == "individual risk" else {}
     privacy |= {"unit": "who"} if "unit" in models else {}
     return privacy | ({"joint": True} if "joint" in models else {})
 

@@ -38,7 +38,15 @@ FACTORS: dict[str, tuple[Any, ...]] = {
     "method": methods.list_method_names(),
     "first": MODELS,
     "second": MODELS,
-    "further": (*("nothing",) * 4, "combinations", "population"),  # not with unit or joint, which they refuse
+    "further": (  # not with unit or joint, which they refuse
+        *("nothing",) * 4,
+        "combinations",
+        "population",
+        *("population table",) * 2,
+        *("presence",) * 2,
+        "population uniques",
+        "individual risk",
+    ),
     "columns": (
         "all continuous",
         "all nominal",

@@ -8,6 +8,7 @@ import csv
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import date, datetime, time
 from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
@@ -15,11 +16,51 @@ from typing import Any, TypeAlias
 
 import pyarrow.parquet
 
-from reference import definitions
+from reference import definitions, labels
 
 Row: TypeAlias = dict[str, Any]
 
 NEAR = 1e-9
+WEIGHT = "many"  # the column of sampling weights, which a release does not have
+
+
+@dataclass(frozen=True)
+class Population:
+    """A table with a row for each person, and the kinds of its columns."""
+
+    rows: Sequence[Row]
+    kinds: dict[str, str]
+    tree: dict[str, list[str]]  # of ranks
+
+    def count(self, classes: Iterable[tuple[str | None, ...]]) -> list[int]:
+        """The people who fit each class: each label says what it stands for."""
+        names, held = [*self.kinds], Counter(tuple(row[name] for name in self.kinds) for row in self.rows)
+        fits = {
+            (name, label): {value for value in {who[at] for who in held} if self._fits(name, label, value)}
+            for at, name in enumerate(names)
+            for label in {each[at] for each in classes}
+        }
+        return [
+            sum(
+                n
+                for who, n in held.items()
+                if all(value in fits[name, label] for name, label, value in zip(names, each, who, strict=True))
+            )
+            for each in classes
+        ]
+
+    def _fits(self, name: str, label: str | None, value: Any) -> bool:
+        kind = self.kinds[name]
+        if label == "*" or value is None or label is None:
+            return label == "*" or (value is None and label is None)
+        if kind in ("whole", "decimal", "grade"):
+            return labels.has_number(label, labels.fraction(value))
+        if kind in ("day", "moment"):
+            moment = value if isinstance(value, datetime) else datetime.combine(value, time())
+            return labels.has_moment(label, labels.ticks(moment), date(moment.year, moment.month, moment.day))
+        if kind == "rank":
+            return label in (value, *self.tree[value])
+        return labels.has_text(label.lower(), str(value).lower())
 
 
 @dataclass(frozen=True)
@@ -31,8 +72,12 @@ class Promise:
     asked: float
     kind: str = ""  # the ground distance of t, the kind of l or beta
     stored: str = ""
-    c: float = 1.0  # of a recursive l; the size of combinations; a risk above which records count, or of an estimate
+    c: float = (
+        1.0  # of a recursive l; the size of combinations; a risk above which records count, or of an estimate; the
+    )
+    # largest presence
     people: int = 0  # of the population
+    known: Population | None = None
     order: Sequence[str] = ()
     tree: dict[str, list[str]] = field(default_factory=dict)
 
@@ -52,8 +97,20 @@ class Promise:
             return definitions.entropy(held) >= self.asked - NEAR
         return definitions.recursive(held, self.c) >= self.asked
 
-    def kept_in_all(self, sizes: Sequence[int]) -> bool:
-        """Whether classes of these sizes keep it together."""
+    def kept_in_all(self, held: Counter[tuple[str | None, ...]], weights: Counter[tuple[str | None, ...]]) -> bool:
+        """Whether classes with these records and weights keep it together."""
+        sizes = [*held.values()]
+        if self.model == "individual risk":
+            worst = max(definitions.individual_risk(n, weights[key]) for key, n in held.items())
+            return worst <= self.asked + NEAR
+        if self.model == "uniques":
+            return definitions.zayatz(sizes, self.people) <= self.asked * self.people + NEAR
+        if self.known is not None:
+            counts = self.known.count([*held])
+            if self.model == "people":
+                return min(counts) >= self.asked
+            shares = [n / count if count else 1.0 for n, count in zip(sizes, counts, strict=True)]
+            return min(shares) >= self.asked - NEAR and max(shares) <= self.c + NEAR
         if self.model == "average risk":
             return len(sizes) / sum(sizes) <= self.asked + NEAR
         if self.model == "combinations":
@@ -131,7 +188,10 @@ def broken(
                 values = [text(row[promise.column]) for row in rows]
                 kept = all(promise.kept(held, Counter(values)) for held in definitions.classes(keys, values))
             else:
-                kept = not rows or promise.kept_in_all([*Counter(keys).values()])
+                weights = Counter[tuple[str | None, ...]]()
+                for key, row in zip(keys, rows, strict=True):
+                    weights[key] += row.get(WEIGHT, 0)
+                kept = not rows or promise.kept_in_all(Counter(keys), weights)
             missed += [] if kept else [f"{promise.model} {promise.kind} of {promise.column}"]
     return missed
 

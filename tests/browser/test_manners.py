@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from browser import journey
 from browser.visits import Studio, serving, visiting
+from kinfold.demo import write_demo_table
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # on a busy machine
 
@@ -167,6 +168,42 @@ def test_the_policy_and_the_form_are_in_step_and_errors_are_at_their_line(browse
         tab.get_by_role("button", name="Go back to the last valid policy").click()
         expect(field).to_have_value("7")
         expect(run).to_be_enabled()
+
+
+def test_a_population_is_set_in_the_form(browser: Browser, studio: Studio) -> None:
+    with visiting(browser, studio.address) as (tab, _):
+        journey.open_demo(tab)
+        journey.go(tab, "Protect")
+        journey.unfold(tab, "More promises")
+        table, headline = tab.get_by_label("Table of the population"), tab.locator(".verdict")
+        table.fill("people.csv")
+        table.blur()
+        expect(tab.locator("#f-privacy-population-table-wrong")).to_contain_text("or there is none")
+        write_demo_table(studio.folder / "people.csv")
+        table.fill("./people.csv")
+        table.blur()
+        expect(headline).to_contain_text("5 people of the population in every class")
+        presence = tab.get_by_label("Share of these people who are in the table")
+        presence.fill("0 to 0.4")
+        presence.blur()
+        expect(headline).to_contain_text("presence from 0 to 0.4")
+        uniques = tab.get_by_label("Share of the people who may be unique")
+        uniques.fill("0.01 of 9,000")
+        uniques.blur()
+        expect(headline).to_contain_text("at most 1% of the population unique")
+        tab.get_by_label("Estimator").select_option("pitman")
+        expect(tab.locator("textarea")).to_have_value(re.compile('size = 9000, uniques = 0.01, estimator = "pitman"'))
+        estimate = tab.get_by_label("People of the population in each class")
+        estimate.fill("4 of 9,000 at 0.05")
+        estimate.blur()
+        expect(headline).to_contain_text("4 of 9,000 people in every class (estimated, risk 0.05)")
+        uniques.fill("")
+        uniques.blur()
+        expect(headline).not_to_contain_text("unique")
+        risk = tab.get_by_label("Individual risk by sampling weights")
+        risk.fill("0.1")
+        risk.blur()
+        expect(headline).to_contain_text("an individual risk of at most 10%")
 
 
 def test_many_tabs_share_one_stream_of_events(browser: Browser, studio: Studio) -> None:

@@ -275,6 +275,50 @@ def test_generalization_recodes_alike(spark: Any, method: str) -> None:
     assert one.frame.equals(other.frame)
 
 
+MODELS: dict[str, tuple[dict[str, Any], set[str]]] = {
+    "whole table": (
+        {
+            "average_risk": 0.05,
+            "risk_share": {"above": 0.1, "most": 0.5},
+            "beta": 8.0,
+            "beta_kind": "enhanced",
+            "delta": 6.0,
+        }
+        | {"population": {"size": 4000, "k": 20, "alpha": 0.05}},
+        {"average_risk", "risk_share", "beta", "delta", "estimated_kmap"},
+    ),
+    "parts": (
+        {"combinations": {"size": 1, "confidence": 0.9}, "population": {"size": 4000, "uniques": 0.5}},
+        {"combinations", "confidence", "uniques"},
+    ),
+    "people": ({"population": {"k": 12, "presence": [0.0, 0.6]}}, {"kmap", "presence"}),
+    "weights": ({"individual_risk": 0.1, "weighted": True, "l": 2}, {"individual_risk", "l"}),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+def test_every_model_is_kept_alike(spark: Any, name: str, tmp_path: Path) -> None:
+    promised, models = MODELS[name]
+    table = people(200)
+    asked = policy("mdav" if name == "weights" else "lattice", privacy={"k": 4, **promised})
+    if name == "people":
+        parquet.write_table(pa.concat_tables([table, table]), tmp_path / "people.parquet")
+        asked["privacy"]["population"]["table"] = str(tmp_path / "people.parquet")
+    if name == "weights":
+        table = table.append_column("many", pa.array([2.5] * 200))
+        asked["columns"]["many"] = {"role": "weight"}
+    asked["columns"]["pay"] = {"role": "other"}
+    asked["columns"]["age"] = (
+        {**asked["columns"]["age"], "average": "generalize"} if name != "weights" else asked["columns"]["age"]
+    )
+    one, other = (released(table, asked, name=engine) for engine in ("duckdb", "spark"))
+    assert_same(one, other)
+    assert {each.model for each in (*one.verdict.findings, *one.verdict.statements, *one.verdict.people)} >= models
+    other.save(tmp_path / "out")
+    assert kinfold.verify(tmp_path / "out", twice=True).holds
+
+
 def test_columns_are_perturbed_alike(spark: Any) -> None:
     columns: dict[str, Any] = {
         "age": {"role": "key"},

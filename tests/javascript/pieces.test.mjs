@@ -4,7 +4,7 @@ import { PRINT_COLOURS, repaintChart, writeDates } from "../../src/kinfold/studi
 import { placePoints } from "../../src/kinfold/studio/static/loss_curve.js";
 import { countAtLeast } from "../../src/kinfold/studio/static/risk_curve.js";
 import { getShortcut } from "../../src/kinfold/studio/static/keys.js";
-import { joinNames, shortenName, describeStage } from "../../src/kinfold/studio/static/texts.js";
+import { joinNames, joinParts, shortenName, describeStage } from "../../src/kinfold/studio/static/texts.js";
 import { makeId, parseList, describeProblem, parseTyped } from "../../src/kinfold/studio/static/parts/fields.js";
 import { parseNumbers, getBuilder } from "../../src/kinfold/studio/static/parts/builders.js";
 import { moveItem } from "../../src/kinfold/studio/static/parts/recoding.js";
@@ -104,6 +104,8 @@ test("a role has a key, and names are read as a list", () => {
   assert.equal(getRoleByKey("x"), null);
   assert.equal(joinNames(["a", "b", "c"]), "a, b and c");
   assert.equal(joinNames([]), "");
+  const parts = ["4 of 9,000 people in every class (estimated, risk 0.05)", ..."abcdefgh"];
+  assert.equal(joinParts(parts), `${parts.slice(0, 8).join(", ")} and h`);
   assert.equal(getAddress("generalize", "a/b #1"), "#generalize/a%2Fb%20%231");
 });
 

@@ -81,6 +81,12 @@ def test_it_loses_less_than_the_same_k_in_the_table() -> None:
     assert by_population > kinfold.anonymize(sample, policy).measures["loss"]["granularity"] + 0.1
 
 
+def test_a_class_may_have_fewer_records_than_the_people_it_needs() -> None:
+    known = people(7)
+    (finding,) = anonymize(known.iloc[:4], known, {"k": 50}, "lattice").verdict.statements
+    assert finding.found >= 50
+
+
 def test_a_recipient_is_told_that_it_is_a_statement(tmp_path: Path) -> None:
     known = people(2)
     release = anonymize(known.iloc[:60], known, {"k": 5, "presence": [0.0, 0.9]}, "lattice", suppression=0.2)
@@ -214,3 +220,30 @@ def test_a_k_map_of_any_k_is_computed_at_once(population: int, k: int, needed: i
     """A certificate can hold any k: neither checker counts up to it."""
     assert find_k_map_size(40, population, k, 0.1) == needed
     assert checker.find_needed_size(40, {"k": k, "population": population, "alpha": 0.1}) == needed
+
+
+@pytest.mark.parametrize(
+    ("values", "column", "source"),
+    [
+        (["01.02.2020", "03.04.2021"], {"type": "date", "hierarchy": {"dates": ["year"]}}, {"dates": "%d.%m.%Y"}),
+        (["2020-02-01T06:30:00", "2020-02-02T06:30:00"], {"type": "date", "hierarchy": {"dates": ["day"]}}, {}),
+        (
+            ["2020-02-01 06:30:00.000000", "2021-02-01 06:30:00.250000"],
+            {"type": "date", "hierarchy": {"dates": ["year"]}},
+            {},
+        ),
+        (["5 kg", "999 kg"], {"unit": "kg", "na": "999", "missing": "separate", "hierarchy": {"intervals": [10]}}, {}),
+    ],
+    ids=["days of a format", "moments", "moments with zeros", "units and codes"],
+)
+def test_people_fit_values_in_the_notation_of_the_source(
+    values: list[str], column: dict[str, Any], source: dict[str, str], tmp_path: Path
+) -> None:
+    """At level 0 a release keeps this notation, and the table of the population has it, too."""
+    path = tmp_path / "people.csv"
+    path.write_text("\n".join(["x,y", *(f"{value},a" for value in values * 3)]) + "\n", "utf-8")
+    columns = {"x": {"role": "quasi", "average": "generalize", **column}, "y": {"role": "other"}}
+    privacy = {"k": 2, "population": {"table": str(path), "k": 3}}
+    policy = {"source": source, "privacy": privacy, "method": {"name": "lattice"}, "columns": columns}
+    (finding,) = kinfold.anonymize(path, policy).verdict.statements
+    assert finding.found == 3

@@ -55,6 +55,27 @@ def k_map_size(n: int, people: int, k: int, alpha: float) -> int:
     return next((least for least in range(1, k) if 1 - math.fsum(chances[:least]) <= limit), k)
 
 
+def individual_risk(f: int, weight: int) -> float:
+    """The mean of 1 / F, with F negative binomial: f successes of probability f / weight."""
+    p = Fraction(f, weight)
+    if p == 1:
+        return 1 / f
+    terms, chance, people = [], float(p) ** f, f
+    while people < 2 * weight or chance > 1e-18:
+        terms.append(chance / people)
+        chance *= people / (people - f + 1) * float(1 - p)
+        people += 1
+    return math.fsum(terms)
+
+
+def zayatz(sizes: Sequence[int], people: int) -> float:
+    """The sample uniques that are unique among all people, by Bayes' rule, scaled up to the population."""
+    n, numbers = sum(sizes), Counter(sizes)
+    one_drawn = {size: size * Fraction(math.comb(people - size, n - 1), math.comb(people, n)) for size in numbers}
+    total = sum((number * one_drawn[size] for size, number in numbers.items()), Fraction(0))
+    return float(numbers[1] * (numbers[1] * one_drawn[1] / total) * Fraction(people, n)) if numbers[1] else 0.0
+
+
 def equal_emd(held: Held, whole: Held) -> Fraction:
     """Half the sum of the differences between the shares of each value."""
     return sum((abs(_share(held, v) - _share(whole, v)) for v in whole), Fraction(0)) / 2

@@ -235,6 +235,43 @@ def test_a_policy_reads_no_file_outside_the_session(demo: Visitor, tmp_path: Pat
     assert demo.ask("PUT", "/api/hierarchy?column=zip", {"spec": {"file": "/etc/passwd"}}).status == 422
 
 
+def test_a_population_is_a_table_in_the_workspace(made: Studio, tmp_path: Path) -> None:
+    visitor, workspace = Visitor.let_in(made), made.sessions.workspace
+    visitor.demo()
+    (tmp_path / "people.csv").write_text("age,sex,zip\n30,f,10115\n")
+    (workspace / "link.csv").symlink_to(tmp_path / "people.csv")
+    keys = (("privacy", "population"), ("output", "surrogate_secret"), ("tables", "home"))
+    for place in ("nowhere.csv", str(tmp_path / "people.csv"), "../people.csv", "link.csv", "/etc/passwd", "."):
+        values: list[Any] = [{"table": place, "k": 3}, place, {"file": place}]
+        for key, value in zip(keys, values, strict=True):
+            answer = visitor.ask("POST", "/api/decision", {"set": [[list(key), value]]})
+            assert answer.status == 422, (place, key)
+            assert f"the file is not in {workspace}" in answer.problems[0]["what"]
+            assert "--workspace" in answer.problems[0]["fix"]
+    visitor.post("/api/decision", {"set": [[["privacy", "population"], {"table": "people.csv", "k": 3}]]}, status=422)
+    (workspace / "people.csv").write_text("age,sex\n30,f\n")
+    visitor.post("/api/decision", {"set": [[["privacy", "population"], {"table": "people.csv", "k": 3}]]})
+    (problem,) = visitor.get("/api/check")["problems"]
+    assert "privacy.population.table: no column 'zip'" in problem["what"]
+
+
+@pytest.mark.slow
+def test_a_run_counts_the_people_of_a_table_in_the_workspace(made: Studio) -> None:
+    visitor = Visitor.let_in(made)
+    (made.sessions.workspace / "zips.csv").write_text("zip\n" + "10115\n10117\n10243\n" * 4)
+    visitor.opened("sample.csv", b"zip\n" + b"10115\n10117\n10115\n10117\n")
+    column = (
+        '[columns.zip]\nrole = "quasi-identifier"\nhierarchy = { mask = 5 }\ntype = "nominal"\naverage = "generalize"\n'
+    )
+    population = 'population = { table = "zips.csv", k = 8, presence = [0.0, 0.6] }\n'
+    text = f'[privacy]\nk = 2\n{population}[method]\nname = "lattice"\n{column}'
+    visitor.post("/api/policy", {"text": text}, method="PUT")
+    run = visitor.run()
+    assert run["state"] == "done", run["problems"]
+    assert "8 people of the population in every class" in json.dumps(visitor.get(f"/api/runs/{run['id']}/verdict"))
+    assert 'table = "zips.csv"' in visitor.ask("GET", f"/api/runs/{run['id']}/policy.toml").body.decode()
+
+
 def test_what_would_stop_a_run_is_told_before(made: Studio) -> None:
     visitor = Visitor.let_in(made)
     visitor.demo()

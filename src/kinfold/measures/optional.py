@@ -257,7 +257,7 @@ def _add_outside_risks(
     risks: dict[str, Callable[[], Floats]] = {"prosecutor": lambda: prosecutor_risk(_released_classes(pair))}
     people: Callable[[], int] | None = None if size is None else lambda: size
     if options.population is not None:
-        population = tables.engine.read(options.population, form=tables.original.form.for_other_file())
+        population = tables.engine.read(options.population, form=tables.original.form.for_other_file(released=False))
         risks["journalist"] = compute_once(lambda: compute_journalist_risk(pair(), tables.engine, population))
         people = compute_once(lambda: int(tables.engine.schema(population).rows))
     elif options.sampling_weights is not None:

@@ -23,7 +23,7 @@ from kinfold.hierarchies import TOP, Hierarchy
 from kinfold.measures.formulas.arrays import group_rows
 from kinfold.methods.aggregation import numbers_to_arrow
 from kinfold.methods.generalize.domain import Domain, Population
-from kinfold.methods.generalize.levels import Generalization
+from kinfold.methods.generalize.levels import Generalization, required_k
 from kinfold.methods.generalize.result import SearchResult
 from kinfold.methods.missing_values import describe_left_out, mark_left_out
 from kinfold.methods.plan import MAX_SEPARATE_RECORDS, announce_duration, find_unmet_needs, load_method
@@ -53,9 +53,9 @@ def generalize(task: Task, method: Declaration, reason: str) -> Plan:
     if not method.whole_table:
         task = replace(task, models=to_class_models(task.models, task.policy.rows))
     by_record, rows = _read_domain(task, method)
-    records = rows.domain.records
-    if records < task.k:
-        what = f"k is {task.k}, but there are only {plural(records, 'record')}"
+    records, k = rows.domain.records, required_k(task.models)
+    if records < k:
+        what = f"k is {k}, but there are only {plural(records, 'record')}"
         raise Unreachable(what, fix="lower k, or add records")
     task.may_suppress(records)  # or raise, before the search
     announced = announce_duration(task, method, _estimate_seconds(method, task, rows.domain))

@@ -11,7 +11,7 @@ Cost: O(tuples of people x columns), times the released values that one value fi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,7 +21,7 @@ from kinfold.errors import DataError, KinfoldError, PolicyError, Problem
 from kinfold.hierarchies import TOP
 from kinfold.models.terms import Terms
 from kinfold.policy.binding import BoundPolicy, bind
-from kinfold.policy.encoding import Attribute, CategoricalAttribute, get_leaves
+from kinfold.policy.encoding import Attribute, CategoricalAttribute, NumericAttribute, get_leaves
 from kinfold.policy.model import Policy
 from kinfold.policy.preparation import prepare
 from kinfold.policy.privacy import Privacy
@@ -42,7 +42,7 @@ def read_population(
     if population is None or population.table is None:
         return None
     try:
-        frame = engine.read(population.table, missing_texts, form.for_other_file())
+        frame = engine.read(population.table, missing_texts, form.for_other_file(released=False))
         request = _reduce_policy(policy)
         absent = [name for name in request.columns if name not in frame.names]
         if absent:
@@ -77,12 +77,14 @@ def _reduce_policy(policy: BoundPolicy) -> Policy:
     )
 
 
-def count_people(released: Tally, population: Tuples, names: Sequence[str]) -> Codes:
-    """Return the number of people who fit each class of a release."""
+def count_people(released: Tally, population: Tuples, source: Tuples, names: Sequence[str]) -> Codes:
+    """Return the number of people who fit each class of a release of the source."""
     classes = np.zeros(len(released), np.int64)
     people, place = np.zeros(len(population.tally), np.int64), np.arange(len(population.tally))
-    for name, attribute in zip(names, population.attributes, strict=True):
-        values, code = np.unique([_name_value(each) for each in released.keys[name].tolist()], return_inverse=True)
+    for name, attribute, own in zip(names, population.attributes, source.attributes, strict=True):
+        labels = _map_written(own, source.tally.keys[name])
+        texts = [_name_value(each) for each in released.keys[name].tolist()]
+        values, code = np.unique([labels.get(text, text) for text in texts], return_inverse=True)
         known = {value: number for number, value in enumerate(values.tolist())}
         fits = [[known[label] for label in labels if label in known] for labels in _list_labels(attribute)]
         start = np.concatenate([[0], np.cumsum([len(each) for each in fits])])
@@ -90,14 +92,26 @@ def count_people(released: Tally, population: Tuples, names: Sequence[str]) -> C
         row = _number_rows(attribute)[place]
         count = start[row + 1] - start[row]
         first = np.repeat(np.cumsum(count) - count, count)
-        label = flat[np.arange(len(first)) - first + np.repeat(start[row], count)]
-        prefix, place = np.repeat(people, count) * len(values) + label, np.repeat(place, count)
+        chosen = flat[np.arange(len(first)) - first + np.repeat(start[row], count)]
+        prefix, place = np.repeat(people, count) * len(values) + chosen, np.repeat(place, count)
         begun, classes = np.unique(classes * len(values) + code, return_inverse=True)
         at = np.minimum(np.searchsorted(begun, prefix), len(begun) - 1)
         matches = begun[at] == prefix
         people, place = at[matches], place[matches]
     totals = np.bincount(people, population.tally.sizes[place], int(classes.max(initial=-1)) + 1).astype(np.int64)
     return np.asarray(totals[classes])
+
+
+def _map_written(attribute: Attribute, texts: Iterable[str | None]) -> dict[str, str]:
+    """Return the lowest label of each number or date as the source writes it: a release may keep that notation."""
+    if not isinstance(attribute, NumericAttribute) or attribute.hierarchy is None:
+        return {}
+    labels = attribute.hierarchy.labels
+    coarser = {_name_value(label) for label in labels[:, 1:].ravel().tolist()}
+    leaf_of_text = {
+        _name_value(text): leaf for text, leaf in zip(texts, get_leaves(attribute), strict=True) if leaf >= 0
+    }
+    return {text: _name_value(labels[leaf, 0]) for text, leaf in leaf_of_text.items() if text not in coarser}
 
 
 def _list_labels(attribute: Attribute) -> list[list[str]]:

@@ -58,7 +58,7 @@ def _tally_people(table: Table, released: Any) -> Tally:
     tally = table.engine.tally(released, table.terms.quasi, {})
     if table.population is None:
         return tally
-    return replace(tally, people=count_people(tally, table.population, table.terms.quasi))
+    return replace(tally, people=count_people(tally, table.population, table.tuples, table.terms.quasi))
 
 
 def add_population_risks(measures: Measures, table: Table, released: Any) -> Measures:

@@ -50,7 +50,7 @@ def check_policy(session: StudioSession, text: str) -> tuple[Policy, dict[str, A
             for name in SERVER_SECTIONS
             if name in values
         ]
-        problems += [*_find_outside_files(policy, session.folder), *_find_deep_nesting(values)]
+        problems += [*_find_outside_files(policy, session), *_find_deep_nesting(values)]
         if problems:
             raise PolicyError(problems)
     except KinfoldError as error:
@@ -63,10 +63,17 @@ def _read_policy(text: str) -> tuple[Policy, dict[str, Any]]:
     return parse_policy_text(text)
 
 
-def _find_outside_files(policy: Policy, folder: Path) -> list[Problem]:
-    """Return a problem for each hierarchy file that is not in the session's folder."""
+def _find_outside_files(policy: Policy, session: StudioSession) -> list[Problem]:
+    """Return a problem for each hierarchy that is not in the session's folder, and each file outside the workspace."""
+    folder = session.folder
     files = {name: column.hierarchy.file for name, column in policy.columns.items() if column.hierarchy}
-    return [
+    what, fix = "the file is not in {}, or there is none", "move it there, or start the studio with --workspace DIR"
+    missing = [
+        Problem(f"{'.'.join(key)}: {what.format(session.sessions.workspace)}", fix, key=key)
+        for key, file in _list_workspace_files(policy).items()
+        if session.sessions.find_file(file) is None
+    ]
+    return missing + [
         Problem(
             f"the policy: the hierarchy of '{name}' is in a file that is not here",
             "import it",
@@ -75,6 +82,24 @@ def _find_outside_files(policy: Policy, folder: Path) -> list[Problem]:
         for name, file in files.items()
         if file is not None and not (HIERARCHY_PATH.fullmatch(file.as_posix()) and (folder / file).is_file())
     ]
+
+
+def _list_workspace_files(policy: Policy) -> dict[KeyPath, Path]:
+    """Return the files that a policy names, without hierarchies: the studio reads them in the workspace."""
+    population, secret = policy.privacy.population, policy.output.surrogate_secret
+    files: dict[KeyPath, Path | None] = {
+        ("privacy", "population", "table"): population.table if population else None,
+        ("output", "surrogate_secret"): secret,
+        **{("tables", name, "file"): table.file for name, table in policy.tables.items()},
+    }
+    return {key: file for key, file in files.items() if file is not None}
+
+
+def locate_files(session: StudioSession, text: str) -> str:
+    """Return the text of a policy with the full paths of its files in the workspace."""
+    files = _list_workspace_files(_read_policy(text)[0])
+    paths = {key: str(session.sessions.find_file(file) or file) for key, file in files.items()}
+    return edit_text(text, paths) if paths else text
 
 
 def _find_deep_nesting(value: Any, left: int = MAX_NESTING) -> list[Problem]:
@@ -174,8 +199,8 @@ def get_policy(session: StudioSession, text: str | None = None) -> tuple[Policy,
 
 
 def get_usable_policy(session: StudioSession) -> Policy:
-    """Return the policy with absolute paths of its hierarchy files."""
-    return get_policy(session)[0].resolve_paths(session.folder)
+    """Return the policy with absolute paths of its files."""
+    return get_policy(session, locate_files(session, session.history.text))[0].resolve_paths(session.folder)
 
 
 async def query_table(session: StudioSession, question: Any, key: Any = None) -> Any:

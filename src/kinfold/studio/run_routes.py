@@ -25,6 +25,7 @@ from kinfold.studio.policy_routes import (
     describe_download,
     edit_policy_text,
     get_policy,
+    locate_files,
     make_download,
     query_table,
     read_changes,
@@ -308,7 +309,7 @@ def _submit_job(session: StudioSession, kind: str, text: str, arguments: Mapping
     source, lane = str(session.table.path), "run" if kind == "run" else "short"
     ident = session.new_id("r" if kind == "run" else "j")
     path = session.folder / f"policy-{ident}.toml"
-    path.write_text(text, encoding="utf-8")
+    path.write_text(locate_files(session, text), encoding="utf-8")
     request = {"source": source, "policy": str(path), "bounds": get_bounds(session), **(arguments or {})}
     job = Job(ident, kind, session, session.make_folder(ident), request, partial(_publish, session), lane)
     try:

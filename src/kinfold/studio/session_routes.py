@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 from kinfold import __version__
 from kinfold.policy.binding import AVERAGES
 from kinfold.policy.model import ColumnPolicy, Method, Output, Policy
-from kinfold.policy.privacy import Privacy
+from kinfold.policy.privacy import PopulationKeys, Privacy
 from kinfold.policy.registry import AUTO, NEED_TEXTS, list_methods
 from kinfold.policy.review import UNIT_KEY
 from kinfold.release.report.sentences import explain_model
@@ -36,7 +36,7 @@ REMAINING_RISK = {
     "beta": "A value can be ruled out for a person, but no value becomes much more likely.",
     "delta": "No value can be ruled out for a person, and none becomes much more likely.",
 }
-POLICY_SECTIONS = (Privacy, Method, ColumnPolicy, Output)
+POLICY_SECTIONS = (Privacy, PopulationKeys, Method, ColumnPolicy, Output)
 INSPECTION_KINDS = ("lattice", "outliers")
 HEARTBEAT_SECONDS = 15.0
 

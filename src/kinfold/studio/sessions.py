@@ -221,7 +221,9 @@ class Sessions:
 
     def __init__(self, limits: StudioLimits, workspace: Path | None = None) -> None:
         self.limits = limits
-        self.workspace = (workspace or Path.cwd()).absolute()  # releases are saved here
+        self.workspace = (
+            workspace or Path.cwd()
+        ).absolute()  # releases are saved here, and files that policies name are read
         self.jobs, self.open_tables = JobQueue(limits), OpenTables(limits)
         folders.sweep_scratch(PREFIX)
         self.folder = folders.make_scratch(PREFIX)
@@ -230,6 +232,11 @@ class Sessions:
         self.warmup_job: Job | None = None  # compiles the kernels, once for a machine
         self._open: dict[str, StudioSession] = {}
         self._tokens: set[str] = set()
+
+    def find_file(self, file: Path) -> Path | None:
+        """Return the full path of an existing file in the workspace; None for any other file."""
+        path = (self.workspace / file).resolve()
+        return path if path.is_relative_to(self.workspace.resolve()) and path.is_file() else None
 
     def invite(self) -> str:
         """Return a token that admits one browser, once."""

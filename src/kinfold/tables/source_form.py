@@ -144,14 +144,14 @@ class SourceForm:
         """How the values of all columns are written."""
         return self.na, self.decimal, self.thousands, self.dates, self.quoted
 
-    def for_other_file(self, file: Any = None) -> SourceForm:
+    def for_other_file(self, file: Any = None, *, released: bool = True) -> SourceForm:
         """Return the form of another file, or folder of parts, whose values are written in the same way.
 
-        Codes and units of single columns are left out: a release has neither, and an average may equal a code.
+        A release has no codes and units of single columns, and an average may equal a code.
         """
         parts = isinstance(file, Path) and file.is_dir()
         form = replace(self, encoding=None, separator=None, sheet=None, header=None, skip=0, parts=parts)
-        return replace(form, skip_totals=False, columns=())
+        return replace(form, skip_totals=False, columns=() if released else self.columns)
 
     def get_columns(self, names: Sequence[str]) -> dict[str, ColumnForm]:
         """Return the forms of columns of a table, by name."""

@@ -143,7 +143,11 @@ def limit_suppression(task: Task, result: SearchResult) -> SearchResult:
     objective = method.objective if method.objective != "discernibility" else "granularity"
     nodes = Lattice(domain, task.models, allowed, objective, task.weights, method.seed, starred=task.starred)
     node = nodes.search(progress=task.progress)
-    if method.limit or make_scope_check(task) is not None:  # the lattice search has no limits on cells, and no people
+    mark = make_scope_check(task)
+    if mark is not None and not method.limit and not mark(np.zeros(len(domain), np.int32)).any():
+        note = f"all records are one class, because otherwise {plural(lost, 'record')} would have only stars"
+        return SearchResult(generalize_classes(domain, np.zeros(len(domain), np.int64)), (note,), result.steps)
+    if method.limit or mark is not None:  # the lattice search has no limits on cells, and no people
         what = f"{lost:,} of {plural(domain.records, 'record')} would have only stars as quasi-identifiers"
         raise Unreachable(f"{what}, and at most {allowed:,} may be suppressed", fix="allow more method.suppression")
     note = f"classes have one level per column, because otherwise {plural(lost, 'record')} would have only stars"

@@ -1,6 +1,7 @@
 // The names of the promises that a policy makes, for a sentence. Pure.
 
 import { digits, plural, share } from "./numbers.js";
+import { shortenName } from "./texts.js";
 
 const isSet = (value) => value !== null && value !== undefined;
 
@@ -37,7 +38,7 @@ function nameSize({ size }) {
 function nameCombinations(combinations, confidential) {
   if (!isSet(combinations?.confidence)) return [];
   const most = `confidence of at most ${digits(combinations.confidence)}`;
-  return confidential.map((name) => `${most} in ${name} by ${nameSize(combinations)}`);
+  return confidential.map((name) => `${most} in ${shortenName(name)} by ${nameSize(combinations)}`);
 }
 
 function namePopulation(population) {
@@ -51,7 +52,8 @@ function namePopulation(population) {
   ];
 }
 
-function nameOf(name, privacy, own) {
+function nameOf(column, privacy, own) {
+  const name = shortenName(column);
   const [l, t] = [own.l ?? privacy.l, own.t ?? privacy.t];
   return [
     isSet(l) ? `${privacy.l_kind} ${digits(l)}-diversity of ${name}` : null,

@@ -39,6 +39,10 @@ export const HINTS = {
   risk_share: "At most the first share of the records has a risk above the second number.",
   combinations: "k holds for every combination of so many quasi-identifiers, instead of all together.",
   population: "Enough records that so many of all people share their values (k-map), up to a risk of a wrong estimate.",
+  population_table: "A file with a row for each person and all quasi-identifiers, in this folder or below:",
+  population_k: "At least this many people of the table fit each class (k-map).",
+  presence: "Of the people who fit a class, the least and the largest share that are its records (delta-presence).",
+  uniques: "The largest share of all people who may be unique in the population, by an estimate.",
   individual_risk: "The largest chance that a record is found in the population; needs a column of weights.",
   weighted: "The levels also hold with each record counted by its weight; needs a column of weights.",
   p: "Each class has at least this many values of each confidential column.",
@@ -114,7 +118,11 @@ export function shortenName(name) {
 export function joinNames(names) {
   const long = names.length > MAX_NAMES + 1;
   const first = long ? [...names.slice(0, MAX_NAMES), `${names.length - MAX_NAMES} more`] : names;
-  const short = first.map(shortenName);
-  if (short.length < 2) return short.join("");
-  return `${short.slice(0, -1).join(", ")} and ${short.at(-1)}`;
+  return joinParts(first.map(shortenName));
+}
+
+/** Join all parts of a sentence: a, b and c. */
+export function joinParts(parts) {
+  if (parts.length < 2) return parts.join("");
+  return `${parts.slice(0, -1).join(", ")} and ${parts.at(-1)}`;
 }

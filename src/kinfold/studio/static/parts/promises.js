@@ -4,6 +4,7 @@ import { h } from "../dom.js";
 import { addProblem, app, decide, getProblems } from "../store.js";
 import { HINTS } from "../texts.js";
 import { decideNumber, field, makeId, numberField, select } from "./fields.js";
+import { population } from "./population_form.js";
 import { disclosure } from "./sections.js";
 
 /** Return the allowed values of a key. */
@@ -89,7 +90,7 @@ function more(privacy, meanings) {
     number("p", "p: different values, as in p-sensitive k-anonymity", HINTS.p, { step: 1 }),
     number("alpha", "alpha: largest share of one confidential value in a class", HINTS.alpha, { max: 1 }),
     combinations(privacy.combinations),
-    population(privacy.population),
+    population(privacy.population, privacy.k),
     number("individual_risk", "Individual risk by sampling weights", HINTS.individual_risk, { max: 1 }),
     weighted(privacy.weighted),
   );
@@ -110,35 +111,6 @@ function combinations(decided) {
       problems: getProblems(...path),
     },
     h("input", { type: "number", min: "1", step: "1", placeholder: "all", value: decided?.size ?? "", on: { change } }),
-  );
-}
-
-// An estimate by the size of the population; a table of it, or a limit on uniques, is written in the policy.
-function population(decided) {
-  const path = ["privacy", "population"];
-  const change = (event) => {
-    const text = event.target.value.trim();
-    if (!text) return decide([[path, null]], true);
-    const [, k, size, alpha] = /^(\d+) of ([\d,]+) at (0?\.\d+)$/.exec(text) ?? [];
-    if (!k) return addProblem(path, [{ what: "this is not understood", fix: "write 5 of 83,000,000 at 0.01" }]);
-    return decide([[path, { k: Number(k), size: Number(size.replaceAll(",", "")), alpha: Number(alpha) }]], true);
-  };
-  const estimated = isSet(decided?.alpha);
-  return field(
-    {
-      id: makeId(path),
-      label: "People of the population in each class",
-      hint: HINTS.population,
-      problems: getProblems(...path),
-    },
-    h("input", {
-      type: "text",
-      autocomplete: "off",
-      disabled: Boolean(decided) && !estimated,
-      placeholder: decided && !estimated ? "set in the policy" : "5 of 83,000,000 at 0.01",
-      value: estimated ? `${decided.k} of ${decided.size} at ${decided.alpha}` : "",
-      on: { change },
-    }),
   );
 }
 

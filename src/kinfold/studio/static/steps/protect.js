@@ -14,7 +14,7 @@ import { lastRun, runButtons } from "../parts/run_view.js";
 import { disclosure, stepHead, nothingOpen, section, verdict } from "../parts/sections.js";
 import { namePromises } from "../promise_names.js";
 import { app, query } from "../store.js";
-import { joinNames } from "../texts.js";
+import { joinParts } from "../texts.js";
 
 /** Return the step. */
 export function protectStep() {
@@ -68,5 +68,5 @@ function sentence(session, problems, known) {
   const open = countOpen(session);
   if (open) return verdict(`${plural(open, "question")} to answer before a run.`, [], true);
   const names = namePromises(session.policy.complete, session.columns);
-  return verdict(`The release will have ${joinNames(names)}.`);
+  return verdict(`The release will have ${joinParts(names)}.`);
 }
