@@ -264,6 +264,13 @@ def test_one_column_decides_for_another(tmp_path: Path) -> None:
     assert [c.kind for c in profile.columns] == ["continuous", "continuous", "date", "date"]
 
 
+def test_thousands_beside_a_missing_word_fit_the_decimal_commas_of_another_column(tmp_path: Path) -> None:
+    lines = ["income;hours", *(f"{1 + i % 7}.{100 + i};3{i % 9},5" for i in range(40)), "k.A.;38,5"]
+    profile = kinfold.profile(text(tmp_path, "t.csv", "\n".join(lines) + "\n"))
+    assert (profile.source["decimal"], profile.source["thousands"]) == (",", ".")
+    assert [column.kind for column in profile.columns] == ["continuous", "continuous"]
+
+
 def test_columns_that_contradict_each_other_decide_nothing(tmp_path: Path) -> None:
     lines = ["a;b", *(f"1,{5 + i};2.{5 + i}" for i in range(9))]
     profile = kinfold.profile(text(tmp_path, "t.csv", "\n".join(lines) + "\n"))

@@ -463,4 +463,4 @@ def _list_role_warnings(columns: Sequence[RoleProposal], unit: Unit | None) -> I
             )
         if column.nulls and _choose_kind(proposal).is_numeric and proposal.role is Role.QUASI:
             missed = f"'{column.name}' is {proposal.shape.kind} and misses {column.nulls:,} values"
-            yield f"{missed}: set `missing` in the policy"
+            yield f'{missed}: set `missing` in the policy; a starter policy has "separate"'

@@ -219,7 +219,10 @@ def _detect_marks(schema: Schema) -> tuple[str, str]:
         return PLAIN_POINT
     grouped = [{*c.likely_type.notations} for c in schema if c.storage is Storage.NUMBER and c.likely_type]
     plain = any(c.storage is Storage.NUMBER and c.decimals and not c.likely_type for c in schema)
-    notations = [notation for notation in set.intersection(*marked, *grouped) if notation[0] == "." or not plain]
+    others = [c.likely_type for c in schema if _holds_numbers(c) and not _has_marks(c)]  # 1.234 beside a missing word
+    common = set.intersection(*marked, *grouped)
+    common = common.intersection(*({*likely.notations} for likely in others if likely)) or common
+    notations = [notation for notation in common if notation[0] == "." or not plain]
     if not notations or {(",", ""), (".", ",")} <= {*notations}:
         return PLAIN_POINT
     decimal, thousands = min(notations, key=lambda notation: (notation[1] != "", notation[0] != ".", notation))
@@ -228,9 +231,12 @@ def _detect_marks(schema: Schema) -> tuple[str, str]:
 
 def _has_marks(column: Column) -> bool:
     likely = column.likely_type
-    if column.storage is not Storage.TEXT or likely is None or likely.sort != "number":
-        return False
-    return not likely.others and PLAIN_POINT not in likely.notations
+    return likely is not None and _holds_numbers(column) and PLAIN_POINT not in likely.notations
+
+
+def _holds_numbers(column: Column) -> bool:
+    likely = column.likely_type
+    return column.storage is Storage.TEXT and likely is not None and likely.sort == "number" and not likely.others
 
 
 def _detect_date_format(column: Column, stats: ValueStats) -> str | None:
