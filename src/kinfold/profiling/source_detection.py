@@ -219,7 +219,7 @@ def _detect_marks(schema: Schema) -> tuple[str, str]:
         return PLAIN_POINT
     grouped = [{*c.likely_type.notations} for c in schema if c.storage is Storage.NUMBER and c.likely_type]
     plain = any(c.storage is Storage.NUMBER and c.decimals and not c.likely_type for c in schema)
-    others = [c.likely_type for c in schema if _holds_numbers(c) and not _has_marks(c)]  # 1.234 beside a missing word
+    others = [c.likely_type for c in schema if _holds_numbers(c) and not _has_marks(c)]  # 1.234 next to a missing word
     common = set.intersection(*marked, *grouped)
     common = common.intersection(*({*likely.notations} for likely in others if likely)) or common
     notations = [notation for notation in common if notation[0] == "." or not plain]
