@@ -299,6 +299,11 @@ def test_a_starter_policy_says_how_the_table_is_written(tmp_path: Path) -> None:
     assert Policy.parse(written).source.form.thousands == "."
 
 
+def test_every_guessed_format_of_dates_is_accepted_in_a_policy(tmp_path: Path) -> None:
+    written = tomllib.loads(write_starter_policy(kinfold.profile(column(tmp_path, "05Jan2020", "31Dec2021"))))
+    assert Policy.parse(written).source.form.dates == (written["source"]["dates"],) == ("%d%b%Y",)
+
+
 def test_a_plain_table_needs_no_source(tmp_path: Path) -> None:
     plain = text(tmp_path, "t.csv", "a,b\n1,x\n2,y\n3,x\n")
     assert "source" not in tomllib.loads(write_starter_policy(kinfold.profile(plain)))
