@@ -72,6 +72,13 @@ def test_a_larger_k_and_a_smaller_t_cost_more(tmp_path: Path) -> None:
     assert strict > loose
 
 
+def test_only_the_t_of_confidential_columns_is_tried() -> None:
+    rent = '[columns.rent]\nrole = "quasi-identifier"\nt = 0.3  # for another answer to a question'
+    policy = Policy.parse(tomllib.loads(f"{POLICY}t = 0.3\n{rent}\n"))
+    changes = [change for kind, change, _ in advice._change_levels(policy) if kind == "t"]
+    assert changes == ["t = 0.15 for income", "t = 0.6 for income"]
+
+
 @pytest.mark.slow
 def test_the_advice_is_the_loss_of_the_release_where_the_sample_is_the_table(tmp_path: Path) -> None:
     command = desk(tmp_path)

@@ -225,7 +225,82 @@ def accounts(name: str) -> ProposalTable:
     return build(name, columns, roles, unit="k7", missing={"wkhtot": ("666",)})
 
 
-AGAIN = (accounts, panel_of_codes, unnamed_numbers, payments, own_places, unnamed, waves, followed, births, plates)
+def tenants(name: str) -> ProposalTable:
+    """Names that no list has, written surname first; debts in brackets; the same few remarks."""
+    rng = seed(name)
+    rows = 320
+    last, first = (
+        codes(rng, rows, [*words.split()])
+        for words in ("Brandl Heß Jürgens Öztürk Maurer Dörr Eilers", "Elif Cem Heidi Uwe Ole Mia")
+    )
+    columns: Columns = {"Mieter": [f"{one}, {other}" for one, other in zip(last, first, strict=True)]}
+    columns |= {"Saldo": [f"${x:,.2f}" if x > 0 else f"(${-x:,.2f})" for x in rng.normal(900, 700, rows)]}
+    columns |= {"Anm.": codes(rng, rows, [None, "pays after the second reminder only"])}
+    columns |= {"Ortsteil": codes(rng, rows, ["Nord", "Aue", "Mitte"])}
+    roles = {"Mieter": ID, "Saldo": CONFIDENTIAL, "Anm.": REMOVE, "Ortsteil": QUASI}
+    return build(name, columns, roles, unit="Mieter")
+
+
+def pedigrees(name: str) -> ProposalTable:
+    """Families that are counted from 1, like ages; 1900 for an unknown year of birth; zeros among rounded incomes."""
+    rng = seed(name)
+    rows = 360
+    columns: Columns = {"fam": np.repeat(np.arange(60), 6) + 1, "sex": codes(rng, rows, [1, 2])}
+    columns |= {"yob": np.where(rng.random(rows) < 0.05, 1900, rng.integers(1930, 2015, rows))}
+    columns |= {"AnrEink": np.where(rng.random(rows) < 0.6, 0, rng.integers(1, 90, rows) * 10)}
+    roles = {"fam": ID, "sex": QUASI, "yob": QUASI, "AnrEink": CONFIDENTIAL}
+    return build(name, columns, roles, household="fam", missing={"yob": ("1900",)})
+
+
+def gifts(name: str) -> ProposalTable:
+    """Gifts of people, each with a full post code of their own, which numbers nobody."""
+    rng = seed(name)
+    who = np.sort(rng.integers(0, 140, 700))
+    facts = {"Salut": codes(rng, 140, ["Mr", "Mrs", "Ms"]), "Born": rng.integers(1932, 2000, 140)}
+    facts |= {"PC": [f"LS{i % 19 + 1} {i % 9 + 1}A{'JLNPQRS'[i % 7]}" for i in range(140)]}
+    columns: Columns = {"Constituent": [f"C-{i * 37 % 997:04}" for i in who]}
+    columns |= {key: [values[i] for i in who] for key, values in facts.items()}
+    columns |= {"Gift": [f"£{x:,.2f}" for x in rng.choice([5, 10, 25, 50, 250], 700)]}
+    roles = {"Constituent": ID, "Salut": QUASI, "Born": QUASI, "PC": QUASI}
+    return build(name, columns, roles, unit="Constituent")
+
+
+def badges(name: str) -> ProposalTable:
+    """Months of people whose badge is their number, as is the name of their network."""
+    rng = seed(name)
+    who = np.repeat(np.arange(60), 12)
+    columns: Columns = {
+        "badge": [f"TLD{i * 7919 % 9973:04}" for i in who],
+        "net": [f"home-{i * 37 % 499}" for i in who],
+    }
+    columns |= {"m_f": np.array(codes(rng, 60, ["f", "m"]))[who], "hp10": np.round(rng.gamma(0.5, 0.2, 720), 3)}
+    return build(name, columns, {"badge": ID, "net": ID, "m_f": QUASI, "hp10": CONFIDENTIAL}, unit="badge")
+
+
+def microcensus(name: str) -> ProposalTable:
+    """A number with many decimals and without a name: perhaps weights. It is a question."""
+    rng = seed(name)
+    columns = single_rows(rng, 500) | {"ez9": np.round(rng.lognormal(6.8, 0.35, 500), 4)}
+    return build(name, columns, SINGLE_ROLES | {"ez9": "weight"})
+
+
+AGAIN = (
+    tenants,
+    pedigrees,
+    gifts,
+    badges,
+    microcensus,
+    accounts,
+    panel_of_codes,
+    unnamed_numbers,
+    payments,
+    own_places,
+    unnamed,
+    waves,
+    followed,
+    births,
+    plates,
+)
 FAMILIES = [
     (numbered, [*NUMBERS]),
     (events, ["events"]),

@@ -25,6 +25,7 @@ PROPOSALS_IN_WORDS = {  # what "yes" says, and the proposed answer that it must 
     r"^Does each person have several rows, ": r"(?!none).+",
     r"^May a person have several rows\?": r"[1-9][0-9]+",  # the larger k
     r"Leave (it|them) out\?$": r"remove",
+    r"^Is '.+' a sampling weight\?$": r"weight",
     r"Protect (it|them) in the same way, as (a quasi-identifier|quasi-identifiers)\?$": r"quasi-identifier",
 }
 MAX_MEAN_QUESTIONS = 1.5

@@ -175,6 +175,32 @@ def test_an_unknown_word_that_repeats_among_numbers_is_a_question(tmp_path: Path
     assert [each.question for each in profile.questions] == ["Does ND in 'x' mean that the value is missing?"]
 
 
+def test_a_word_among_grades_is_a_grade(tmp_path: Path) -> None:
+    profile = kinfold.profile(column(tmp_path, *[*"123456789U"] * 9))
+    assert (profile.questions, profile.columns[0].na, profile.columns[0].kind) == ((), (), "nominal")
+
+
+def test_no_question_about_the_codes_of_a_column_that_is_left_out(tmp_path: Path) -> None:
+    amounts = [str(30_000 + 2 * i * i) for i in range(400)]
+    kept = kinfold.profile(column(tmp_path, *amounts, *["999999"] * 5, name="income"))
+    assert [question.name for question in kept.questions] == ["na_income"]
+    codes = ["622020", "411010", "782510"] * 60 + ["999999"] * 40
+    lines = ["age,sex,CBOR", *(f"{20 + i * 7 % 61},{'fm'[i * i % 7 % 2]},{code}" for i, code in enumerate(codes))]
+    left_out = kinfold.profile(text(tmp_path, "codes.csv", "\n".join(lines)))
+    assert [column.na for column in left_out.columns if column.undecided] == [("999999",)]
+    assert [question.name for question in left_out.questions] == ["codes"]
+
+
+def test_brackets_around_an_amount_are_a_minus_sign(tmp_path: Path) -> None:
+    path = column(tmp_path, *(f"${i},0{i}0.50" for i in range(1, 9)), "($1,250.00)", "(40)", "$-3")
+    policy = tomllib.loads(write_starter_policy(kinfold.profile(path)))
+    assert policy["columns"]["x"]["unit"] == ["$"]
+    columns = {"x": {**policy["columns"]["x"], "role": "quasi-identifier"}}
+    policy = {"privacy": {"k": 2}, "source": policy["source"], "output": {"others": "drop"}, "columns": columns}
+    released = kinfold.anonymize(path, Policy.parse(policy)).frame["x"].to_pylist()
+    assert min(released) < -400
+
+
 def test_words_among_words_are_words(tmp_path: Path) -> None:
     assert found(tmp_path, "NA", "DE", "AT", "CH", "FR", "NL")[:2] == ({}, "nominal")
 
@@ -196,6 +222,8 @@ def test_codes_with_a_zero_before_them_are_no_numbers(tmp_path: Path) -> None:
         (("2024-12-31T00:00:00Z", "2023-01-02T00:00:00Z"), {}, "date"),
         (("2024-12-31 00:00:00.000", "2023-01-02 00:00:00.000"), {}, "date"),
         (("31-JAN-2024", "01-Feb-2023"), {"dates": "%d-%b-%Y"}, "date"),
+        (("31.12.24", "01.02.99"), {"dates": "%d.%m.%y"}, "date"),
+        (("31-JAN-24", "01-Feb-23"), {"dates": "%d-%b-%y"}, "date"),
     ],
     ids=str,
 )
@@ -236,6 +264,13 @@ def test_one_column_decides_for_another(tmp_path: Path) -> None:
     assert [c.kind for c in profile.columns] == ["continuous", "continuous", "date", "date"]
 
 
+def test_thousands_beside_a_missing_word_fit_the_decimal_commas_of_another_column(tmp_path: Path) -> None:
+    lines = ["income;hours", *(f"{1 + i % 7}.{100 + i};3{i % 9},5" for i in range(40)), "k.A.;38,5"]
+    profile = kinfold.profile(text(tmp_path, "t.csv", "\n".join(lines) + "\n"))
+    assert (profile.source["decimal"], profile.source["thousands"]) == (",", ".")
+    assert [column.kind for column in profile.columns] == ["continuous", "continuous"]
+
+
 def test_columns_that_contradict_each_other_decide_nothing(tmp_path: Path) -> None:
     lines = ["a;b", *(f"1,{5 + i};2.{5 + i}" for i in range(9))]
     profile = kinfold.profile(text(tmp_path, "t.csv", "\n".join(lines) + "\n"))
@@ -262,6 +297,11 @@ def test_a_starter_policy_says_how_the_table_is_written(tmp_path: Path) -> None:
     }
     assert written["columns"]["x"]["na"] == ["NA"]
     assert Policy.parse(written).source.form.thousands == "."
+
+
+def test_every_guessed_format_of_dates_is_accepted_in_a_policy(tmp_path: Path) -> None:
+    written = tomllib.loads(write_starter_policy(kinfold.profile(column(tmp_path, "05Jan2020", "31Dec2021"))))
+    assert Policy.parse(written).source.form.dates == (written["source"]["dates"],) == ("%d%b%Y",)
 
 
 def test_a_plain_table_needs_no_source(tmp_path: Path) -> None:

@@ -264,8 +264,8 @@ def _print_reasons(profile: Profile) -> None:
     for (role, reason), names in reasons.items():
         out.print(Text.assemble(f"  {', '.join(names)}: ", (f"{role}; {reason}", "dim")))
     if profile.unit is not None:
-        unit = "a person" if profile.unit.people else "a household"
-        out.print(Text(f"  unit: {escape_unprintable(profile.unit.column)}, {unit} (privacy.unit)"))
+        each = "a person (privacy.unit)" if profile.unit.people else "a household (privacy.household)"
+        out.print(Text(f"  each value of {escape_unprintable(profile.unit.column)}: {each}"))
     for of in ("person", "event"):
         if names := [escape_unprintable(column.name) for column in profile.columns if column.of == of]:
             out.print(Text(f"  attributes of the {of}: {', '.join(names)}"), soft_wrap=True)

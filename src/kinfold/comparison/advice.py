@@ -356,8 +356,9 @@ def _change_levels(policy: Policy) -> Iterator[Change]:
         keys: dict[KeyPath, Any] = {("privacy", "k"): k}
         yield "k", f"k = {k}", keys if k != policy.privacy.k else {}
     levels: dict[KeyPath, float] = {} if policy.privacy.t is None else {("privacy", "t"): policy.privacy.t}
-    levels |= {("columns", name, "t"): column.t for name, column in policy.columns.items() if column.t is not None}
-    if not levels and any(column.role is Role.CONFIDENTIAL for column in policy.columns.values()):
+    confidential = {name: column.t for name, column in policy.columns.items() if column.role is Role.CONFIDENTIAL}
+    levels |= {("columns", name, "t"): t for name, t in confidential.items() if t is not None}
+    if not levels and confidential:
         yield "t", f"t = {FIRST_T:g}", {("privacy", "t"): FIRST_T}
     for factor in (0.5, 2) if levels else ():
         changed = {key: min(1.0, level * factor) for key, level in levels.items()}

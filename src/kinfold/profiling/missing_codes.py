@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kinfold.profiling.shapes import MAX_AGE, MAX_GRADES
+from kinfold.profiling.shapes import MAX_AGE, MAX_CODE_VALUES, MAX_GRADES
 from kinfold.tables.column_names import Hint, find_hints, mentions
 from kinfold.tables.duckdb.columns import MISSING_WORDS
 from kinfold.tables.schema import Column, Storage, ValueStats, normalize_category
@@ -36,6 +36,8 @@ NEEDS_NINES = frozenset(float(digit * length) for digit in "5678" for length in 
 _NINES = frozenset(10.0**digits - last for digits in range(2, 10) for last in range(1, 10 if digits > 5 else 5))
 _HIGH = NEEDS_NINES | _NINES | {9.99, 99.9, 99.99, 999.9, 999.99, 9999.9}
 CODES = _HIGH | {-code for code in _HIGH} | {*map(float, range(-9, 0)), -9.9}
+YEARS = (1850, 2100)
+NO_YEARS = frozenset((0.0, 1800.0, 1899.0, 1900.0))  # before other years; a few records of 1900 are people born then
 MAX_NEGATIVE = 4  # different negative numbers that may be codes, whatever they are: -13
 MIN_REPDIGIT_RATIO = 2.0  # ... or if the largest other number is much smaller
 _clock = r"([T ]\d\d:.*)?"
@@ -66,6 +68,7 @@ SIGNED_NAMES = (
     "temp* temperatur* change* diff* delta* balance* saldo* veranderung* variacion* variation* z log ln score* scale*"
 )
 ANY_NUMBER = frozenset((Hint.PLACE, Hint.COUNTRY, Hint.NUMBER, Hint.PERSON))  # numbers of regions and people may be any
+QUANTITIES = frozenset((Hint.AGE, Hint.BIRTH, Hint.MEASURE, Hint.MONEY, Hint.FAMILY))
 NEVER_NEGATIVE = frozenset((Hint.AGE, Hint.FAMILY, Hint.BIRTH, Hint.EDUCATION, Hint.MEASURE, Hint.OFFENCE))
 
 
@@ -95,6 +98,10 @@ class _Numbers:
 
     def count(self, code: float) -> float:
         return float(self.counts[self.values == code].sum())
+
+    @property
+    def are_years(self) -> bool:
+        return len(self.values) > 0 and YEARS[0] <= self.values[0] and self.values[-1] <= YEARS[1]
 
     @property
     def span(self) -> float:
@@ -173,6 +180,8 @@ def find_unknown_words(column: Column, stats: ValueStats) -> tuple[str, ...] | N
     None if there are others than words; the name of the column is that of a repeated header.
     """
     others = column.likely_type.others if column.likely_type else 0
+    if stats.distinct <= MAX_CODE_VALUES and find_hints(column.name).isdisjoint(QUANTITIES):
+        return None  # a code either way: grades from 9 to 1, and U
     counts = zip(stats.values, stats.counts, strict=True)
     words = {value.strip(): n for value, n in counts if not re.search(r"\d", value) and not is_missing_word(value)}
     repeated = {*words} - {column.name}
@@ -223,6 +232,8 @@ def _collect_numbers(column: Column, stats: ValueStats) -> _Numbers | None:
 def _split_codes(own: _Numbers) -> tuple[list[float], _Numbers]:
     """Return the numbers of a column that may be codes, and the others."""
     present = [float(value) for value in own.values if value in CODES or _is_no_age(value, own)]
+    if own.without([*present, *NO_YEARS]).are_years:
+        present += [code for code in own.values.tolist() if code in NO_YEARS]
     present += _list_negative(own, present)
     nines = any(value % 10 == 9 for value in present)
     highest = max((value for value in own.values if value not in present), default=0.0)

@@ -26,7 +26,14 @@ import numpy as np
 from kinfold.profiling.dependencies import MAX_COMPARED_ROWS, Agreement, Codes, RowEvidence, combine_codes, compare_rows
 from kinfold.profiling.questions import REMOVES_KEY, OpenQuestion
 from kinfold.profiling.roles import RoleProposal
-from kinfold.profiling.shapes import QUANTITY_HINTS, WRITTEN_DATE, Shape, has_waves, is_nearly_unique
+from kinfold.profiling.shapes import (
+    QUANTITY_HINTS,
+    WRITTEN_DATE,
+    Shape,
+    are_full_post_codes,
+    has_waves,
+    is_nearly_unique,
+)
 from kinfold.tables.column_names import PERSON_WORDS, Hint, mentions
 from kinfold.tables.schema import Storage
 
@@ -180,6 +187,7 @@ def _find_numbered(columns: Sequence[RoleProposal], comparison: RowComparison) -
         column for column in columns if _may_be_key(column) and not _is_determined_by_known(column, columns, comparison)
     ]
     keys = [_judge_key(column, comparison) for column in candidates]
+    keys = [key for key in keys if Hint.STAFF not in key.proposal.hints or key.whose is Whose.PERSON]
     people = [key for key in keys if key.whose is Whose.PERSON]
     households = [key for key in keys if key.whose is Whose.HOUSEHOLD and key.has_many_values]
     unknown = [key for key in keys if key.whose is Whose.UNKNOWN and (key.has_many_values or _numbers_people(key))]
@@ -242,11 +250,11 @@ def _may_be_key(column: RoleProposal) -> bool:
         return False
     if column.column.storage is Storage.NUMBER and stats.whole_numbers < stats.filled:
         return False
-    if Hint.STAFF in column.hints:
+    if are_full_post_codes(stats, column.hints):
         return False
     if named or (Hint.PERSON in column.hints and not column.known_hint):
         return True
-    meaning = column.known_hint or column.sensitive_hint
+    meaning = column.known_hint or column.sensitive_hint or not QUANTITY_HINTS.isdisjoint(column.hints)
     return not meaning and column.shape not in (Shape.CODE, Shape.YEAR, Shape.TEXT)
 
 
@@ -400,7 +408,8 @@ def _find_starts(columns: Sequence[RoleProposal], comparison: RowComparison) -> 
     """Yield numbers of records that start with the number of a person: P0001-1, P0001-2."""
     if comparison.evidence.sample.table_rows > MAX_COMPARED_ROWS:
         return
-    for column in (column for column in columns if column.shape is Shape.OWN_NUMBER):
+    own = [column for column in columns if column.shape is Shape.OWN_NUMBER]
+    for column in (column for column in own if not column.column.likely_type):  # a date ends with its year
         ends = [MEMBER_ENDING.search(value) for value in column.stats.values]
         if None in ends or len({end and end[0] for end in ends}) > MAX_ENDINGS:
             continue

@@ -26,11 +26,12 @@ from kinfold.profiling.dependencies import (
 )
 from kinfold.profiling.hierarchy_proposals import ProposedHierarchy, propose_hierarchy
 from kinfold.profiling.people import People, RowComparison, Unit, find_people
-from kinfold.profiling.questions import OpenQuestion, ask_about_codes, ask_about_dependent
+from kinfold.profiling.questions import OpenQuestion, ask_about_codes, ask_about_dependent, ask_about_weights
 from kinfold.profiling.roles import (
     COORDINATES,
     RoleProposal,
     assign_roles,
+    find_possible_weights,
     find_weights,
     list_treatment,
     propose_roles,
@@ -214,6 +215,10 @@ def _propose(
     columns = _treat_dependent(placed, people, evidence)
     questions = [*people.questions]
     questions += _ask_about_dependent(placed, columns, [question.name for question in questions])
+    if weights := find_possible_weights(columns):
+        reason = "a number with many decimals, different in almost every record: perhaps sampling weights"
+        columns = [each.with_role(Role.WEIGHT, reason) if each.name in weights else each for each in columns]
+        questions.append(ask_about_weights(weights))
     if codes := [column.name for column in columns if column.undecided]:
         questions.append(ask_about_codes(codes))
     return columns, people, questions
@@ -264,6 +269,7 @@ def _treat_dependent(columns: list[RoleProposal], people: People, evidence: RowE
         if not unit.people or not all(evidence.determines(unit.column, name) for name in treated.protected):
             links = find_near_keys(evidence.sample, treated.unchanged, unit.column, people=unit.people)
             columns = protect_dependent(columns, links)
+        columns = [_remove_copy(column, unit.column, evidence) for column in columns]
         evidence = evidence.with_group(people.unit.column)
     sources: set[str] | None = None
     for _ in range(MAX_ROUNDS):
@@ -273,6 +279,14 @@ def _treat_dependent(columns: list[RoleProposal], people: People, evidence: RowE
         if not sources:
             break
     return columns
+
+
+def _remove_copy(column: RoleProposal, key: str, evidence: RowEvidence) -> RoleProposal:
+    """Return a code without a known meaning as identifier if it numbers the same people or households as their key."""
+    coded = column.role is Role.QUASI and not column.known_hint and column.shape in (Shape.CODE, Shape.MANY_CODES)
+    if coded and evidence.determines(column.name, key) and evidence.determines(key, column.name):
+        return column.with_role(Role.IDENTIFIER, column.shape.value, f"says the same as '{key}'")
+    return column
 
 
 def propose_hierarchy_for(engine: Engine, frame: Any, name: str) -> ProposedHierarchy | None:
@@ -327,7 +341,10 @@ def _profile_column(proposal: RoleProposal, uniqueness: Uniqueness, form: Column
         na=form.na,
         unit=form.unit,
     )
-    if role is Role.CONFIDENTIAL or (proposal.depends_on and _has_sensitive_meaning(proposal)):
+    answerable = (proposal.depends_on and _has_sensitive_meaning(proposal)) or (
+        role is Role.WEIGHT and not proposal.weight
+    )
+    if role is Role.CONFIDENTIAL or answerable:
         facts = replace(facts, **_choose_promise(proposal))  # also for the answer that makes it confidential
     if role not in (Role.QUASI, Role.CONFIDENTIAL):
         return facts
@@ -446,4 +463,4 @@ def _list_role_warnings(columns: Sequence[RoleProposal], unit: Unit | None) -> I
             )
         if column.nulls and _choose_kind(proposal).is_numeric and proposal.role is Role.QUASI:
             missed = f"'{column.name}' is {proposal.shape.kind} and misses {column.nulls:,} values"
-            yield f"{missed}: set `missing` in the policy"
+            yield f'{missed}: set `missing` in the policy; a starter policy has "separate"'

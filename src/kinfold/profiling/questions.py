@@ -102,6 +102,23 @@ def format_role_key(column: str) -> str:
     return f"columns.{tomlkit.key(column).as_string()}.role"
 
 
+def ask_about_weights(names: Sequence[str]) -> OpenQuestion:
+    """Return the question whether numbers are sampling weights.
+
+    >>> ask_about_weights(["f9"]).answers
+    ('weight', 'confidential', 'remove')
+    """
+    listed = " and ".join(f"'{name}'" for name in names)
+    question = f"Is {listed} a sampling weight?" if len(names) == 1 else f"Are {listed} sampling weights?"
+    evidence = (
+        "positive numbers with many decimals, different in almost every record; a weight that is released exactly"
+    )
+    evidence += " identifies a record; the proposed answer leaves it out"
+    keys = tuple(map(format_role_key, names))
+    sets = keys[0] if len(keys) == 1 else keys
+    return OpenQuestion("weight", question, evidence, sets, "weight", ("weight", "confidential", "remove"))
+
+
 def ask_about_codes(names: Sequence[str]) -> OpenQuestion:
     """Return the question whether codes of unknown meaning are left out.
 

@@ -43,7 +43,8 @@ MAX_DEVIATION_OF_NEWBORNS = 0.22  # of weights, as a share of their mean; sampli
 BIRTH_RECORD_WORDS = (
     "apgar* gest* ssw zwduur zwanger* schwanger* neonat* newborn* parit* gravid* *wochen delivery* geburtsart*"
 )
-MIN_FINE_DECIMALS = 4
+MIN_FINE_DECIMALS, MAX_FINE_DECIMALS = 4, 8  # numbers that a program computes have more
+MAX_POSSIBLE_WEIGHTS = 2
 MIN_RATIO_OF_WEIGHTS = 1.5  # of the highest weight of a stratum to the lowest; means of groups are closer
 MAX_DAY = 31  # the highest number of a month or a day of the month
 MIN_SHARE_OF_MONTHS = 0.8  # of these numbers that occur
@@ -348,6 +349,26 @@ def _treat_dependent(column: RoleProposal, dependency: ColumnDependency, roles: 
     role = Role.QUASI if known else Role.REMOVE
     treated = column.with_role(role, column.shape.value, str(dependency))
     return replace(treated, dependency=dependency, surplus=False)
+
+
+def find_possible_weights(columns: Sequence[RoleProposal]) -> list[str]:
+    """Return confidential numbers without a known meaning that may be sampling weights, if the table has no others.
+
+    They are positive, different in almost every record, and have more decimals than what is measured. Where there are
+    many such numbers, a program computed them.
+    """
+    if any(column.weight for column in columns):
+        return []
+    names = [column.name for column in columns if column.role is Role.CONFIDENTIAL and _may_weigh(column)]
+    return names if len(names) <= MAX_POSSIBLE_WEIGHTS else []
+
+
+def _may_weigh(proposal: RoleProposal) -> bool:
+    stats, decimals = proposal.stats, proposal.column.decimals or 0
+    fine = proposal.shape is Shape.AMOUNT and MIN_FINE_DECIMALS <= decimals <= MAX_FINE_DECIMALS
+    if not fine or proposal.hints or stats.filled < MIN_ROWS_FOR_MEAN or not is_nearly_unique(stats):
+        return False
+    return stats.filled == proposal.column.rows and MIN_RATIO_OF_WEIGHTS * stats.low <= stats.high and stats.low > 0
 
 
 def find_weights(columns: Sequence[RoleProposal]) -> str | None:

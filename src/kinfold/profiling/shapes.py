@@ -178,7 +178,8 @@ class Shape(StrEnum):
 
 def detect_shape(column: Column, stats: ValueStats, order: OrderStats | None, hints: frozenset[Hint]) -> Shape:
     """Return the shape of the values of a column; `order` is None if it was not computed."""
-    if stats.distinct <= 1:  # a flag has one value and is empty in the other rows
+    if stats.distinct <= 1 and not (Hint.TEXT in hints and stats.mean_words >= MIN_SENTENCE_WORDS):
+        # a flag has one value and is empty in the other rows
         return Shape.NOTHING if not stats.distinct else Shape.CODE if column.nulls else Shape.CONSTANT
     if column.storage.kind is Kind.DATE or column.date_format:  # dates as text, in a frame
         return Shape.MOMENT
@@ -203,12 +204,13 @@ def is_nearly_unique(stats: ValueStats) -> bool:
 
 
 def is_skewed_count(stats: ValueStats) -> bool:
-    """Whether zero is the most frequent number and most others are far below the highest: days, events, money."""
+    """Whether zero is the most frequent number and others are rounded, or far below the highest: days, money."""
     counts = dict(zip(map(float, stats.values), stats.counts, strict=True))
     zeros = counts.get(0.0, 0)
     if stats.low != 0 or zeros < max(MIN_ZERO_SHARE * stats.filled, stats.max_count) or zeros == stats.filled:
         return False
-    return stats.mean * stats.filled / (stats.filled - zeros) <= MAX_SKEWED_MEAN * stats.high
+    skewed = stats.mean * stats.filled / (stats.filled - zeros) <= MAX_SKEWED_MEAN * stats.high
+    return skewed or (stats.distinct > MAX_CODE_VALUES and _is_rounded(stats))
 
 
 def has_waves(shape: Shape, stats: ValueStats) -> bool:
@@ -266,14 +268,14 @@ def _are_metres(stats: ValueStats, low: float, spread: float) -> bool:
 
 
 def _detect_text_shape(stats: ValueStats, order: OrderStats | None, hints: frozenset[Hint]) -> Shape:
-    many = stats.distinct > MAX_CODE_VALUES
+    many = stats.distinct > MAX_CODE_VALUES or Hint.TEXT in hints
     sentences = stats.mean_words >= MIN_SENTENCE_WORDS and not _matches(stats, DIGITS)
     long = stats.mean_length >= MIN_TEXT_LETTERS and not _matches(stats, TOKEN)  # a hash has 64 letters
     if many and stats.mean_count < 10 and (sentences or long):
         return Shape.TEXT
     if stats.distinct > 2 and _matches(stats, ICD10) and _are_diagnoses(stats, hints):
         return Shape.DIAGNOSIS
-    if _are_full_post_codes(stats, hints) or _are_named_post_codes(stats, hints):
+    if are_full_post_codes(stats, hints) or _are_named_post_codes(stats, hints):
         return Shape.POST_CODE
     if many and _matches(stats, WRITTEN_DATE):
         return Shape.MANY_CODES
@@ -322,6 +324,8 @@ def _detect_integer_shape(stats: ValueStats, order: OrderStats | None, hints: fr
         return Shape.YEAR
     if is_skewed_count(stats):
         return Shape.AMOUNT
+    if not quantity and _counts_groups(stats, order):
+        return Shape.SHARED_NUMBER
     if stats.low >= 0 and stats.high <= MAX_AGE:
         smooth = stats.mean_count < 4 or _is_quantity(stats)
         if smooth and _span_lives(stats, hints):
@@ -336,7 +340,7 @@ def _detect_integer_shape(stats: ValueStats, order: OrderStats | None, hints: fr
     return Shape.MANY_CODES
 
 
-def _are_full_post_codes(stats: ValueStats, hints: frozenset[Hint]) -> bool:
+def are_full_post_codes(stats: ValueStats, hints: frozenset[Hint]) -> bool:
     """Whether the values are full post codes; a number of its own without a blank is a registration plate instead."""
     if stats.distinct <= MAX_CODE_VALUES or not hints.isdisjoint(IDENTIFYING_HINTS):
         return False
@@ -384,6 +388,13 @@ def _looks_assigned(stats: ValueStats, order: OrderStats | None) -> bool:
 def _counts_records(stats: ValueStats) -> bool:
     """Whether each record has its own number, and none is absent between the first and the last: numbers or ranks."""
     return stats.distinct == stats.filled == stats.high - stats.low + 1 and stats.distinct > MAX_CODE_VALUES
+
+
+def _counts_groups(stats: ValueStats, order: OrderStats | None) -> bool:
+    """Whether equally frequent numbers count from 0 or 1 without gaps, each in rows that follow each other."""
+    if order is None or order.runs > 1.05 * stats.distinct or stats.mean_count < 1.05:
+        return False
+    return stats.low in (0, 1) and stats.distinct == stats.high - stats.low + 1 and _is_uniform(stats)
 
 
 def _is_uniform(stats: ValueStats) -> bool:

@@ -26,7 +26,7 @@ from kinfold.profiling.missing_codes import MissingCodes, find_missing_codes, fi
 from kinfold.profiling.profile import Profile
 from kinfold.profiling.questions import REMOVES_KEY, OpenQuestion, name_question
 from kinfold.tables.duckdb.columns import NUMBER_LIKE_PATTERN, NUMBER_MARKS
-from kinfold.tables.schema import Column, LikelyType, Schema, Storage, ValueStats
+from kinfold.tables.schema import Column, LikelyType, Role, Schema, Storage, ValueStats
 from kinfold.tables.source_form import (
     ColumnForm,
     SourceForm,
@@ -39,9 +39,11 @@ from kinfold.tables.source_form import (
 
 DAY = re.compile(r"(1[89]|20)[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])")  # 19501231
 MIN_DAYS = 20  # different ones
+FIRST_OF_LAST_CENTURY, LAST_OF_THIS_CENTURY = 69, 40  # years of two digits: 1969, as `strptime` reads them; and 2040
 PLAIN_POINT = (".", "")
 DEFAULT_VALUES = {"separator": ",", "encoding": ("utf-8", "utf-8-sig")}  # not written to a policy
 SKIP_NOTE = "(source.skip_totals)"  # in the note of the reader that counts the rows of totals
+REMOVED = (Role.IDENTIFIER, Role.REMOVE)  # roles of columns whose codes for missing values do not matter
 MIN_UNIT_SHARE = 0.9  # of the values of a column that are numbers with a unit
 MIN_UNIT_NUMBERS = 3  # different ones
 _units = tomllib.loads(Path(__file__).with_name("units.toml").read_text("utf-8"))
@@ -53,6 +55,7 @@ _before, _after = (
 WITH_UNIT = re.compile(
     rf"(?P<sign>[+-]?)\s*(?P<before>{_before})?\s*(?P<number>{NUMBER_LIKE_PATTERN})\s*(?P<after>{_after})?"
 )
+BRACKETS = re.compile(r"\((.*)\)")  # around a number below zero: ($12.50)
 
 
 class Detection(NamedTuple):
@@ -72,7 +75,9 @@ class Readings(NamedTuple):
     def complete(self, result: Profile, form: SourceForm) -> Profile:
         """Return a profile with the form of its table."""
         warnings = tuple(warning for warning in result.warnings if warning not in self.repeated)
-        questions = (*self.questions, *result.questions)
+        kept = (column for column in result.columns if column.role not in REMOVED and not column.undecided)
+        keys = {_format_codes_key(column.name) for column in kept}
+        questions = (*(each for each in self.questions if keys.issuperset(each.keys)), *result.questions)
         return replace(result, source=form.to_dict(), readings=self.notes, questions=questions, warnings=warnings)
 
 
@@ -127,12 +132,16 @@ def _ask_about_codes(codes: Sequence[MissingCodes]) -> tuple[OpenQuestion, ...]:
                 name_question(f"na {doubt.column}", [each.name for each in questions]),
                 f"{listed} in '{doubt.column}' mean that the value is missing?",
                 f"{doubt.rows:,} records have {'one of them' if first else 'it'}; {doubt.reason}",
-                f"columns.{tomlkit.key(doubt.column).as_string()}.na",
+                _format_codes_key(doubt.column),
                 proposed,
                 (proposed, others),
             )
         )
     return tuple(questions)
+
+
+def _format_codes_key(column: str) -> str:
+    return f"columns.{tomlkit.key(column).as_string()}.na"
 
 
 def write_codes(codes: Sequence[str]) -> Any:
@@ -149,7 +158,9 @@ def _detect_unit(column: Column, stats: ValueStats) -> _UnitReading | None:
     if column.storage is not Storage.TEXT or column.likely_type is not None:
         return None
     filled = [(value, n) for value, n in zip(stats.values, stats.counts, strict=True) if not is_missing_word(value)]
-    matches = {value: match for value, _ in filled if (match := WITH_UNIT.fullmatch(value.strip()))}
+    matches = {
+        value: match for value, _ in filled if (match := WITH_UNIT.fullmatch(BRACKETS.sub(r"-\1", value.strip())))
+    }
     units = dict.fromkeys(unit for match in matches.values() for unit in match.group("before", "after") if unit)
     rows, total = sum(n for value, n in filled if value in matches), sum(n for _, n in filled)
     numbers = {value: match["sign"] + match["number"] for value, match in matches.items()}
@@ -208,7 +219,10 @@ def _detect_marks(schema: Schema) -> tuple[str, str]:
         return PLAIN_POINT
     grouped = [{*c.likely_type.notations} for c in schema if c.storage is Storage.NUMBER and c.likely_type]
     plain = any(c.storage is Storage.NUMBER and c.decimals and not c.likely_type for c in schema)
-    notations = [notation for notation in set.intersection(*marked, *grouped) if notation[0] == "." or not plain]
+    others = [c.likely_type for c in schema if _holds_numbers(c) and not _has_marks(c)]  # 1.234 next to a missing word
+    common = set.intersection(*marked, *grouped)
+    common = common.intersection(*({*likely.notations} for likely in others if likely)) or common
+    notations = [notation for notation in common if notation[0] == "." or not plain]
     if not notations or {(",", ""), (".", ",")} <= {*notations}:
         return PLAIN_POINT
     decimal, thousands = min(notations, key=lambda notation: (notation[1] != "", notation[0] != ".", notation))
@@ -217,9 +231,12 @@ def _detect_marks(schema: Schema) -> tuple[str, str]:
 
 def _has_marks(column: Column) -> bool:
     likely = column.likely_type
-    if column.storage is not Storage.TEXT or likely is None or likely.sort != "number":
-        return False
-    return not likely.others and PLAIN_POINT not in likely.notations
+    return likely is not None and _holds_numbers(column) and PLAIN_POINT not in likely.notations
+
+
+def _holds_numbers(column: Column) -> bool:
+    likely = column.likely_type
+    return column.storage is Storage.TEXT and likely is not None and likely.sort == "number" and not likely.others
 
 
 def _detect_date_format(column: Column, stats: ValueStats) -> str | None:
@@ -228,7 +245,18 @@ def _detect_date_format(column: Column, stats: ValueStats) -> str | None:
     if column.storage is Storage.INTEGER and stats.distinct >= MIN_DAYS and all(map(DAY.fullmatch, stats.values)):
         return "%Y%m%d"
     likely = column.likely_type
-    return choose_date_format(likely.notations) if likely and likely.sort == "moment" and not likely.others else None
+    if likely is None or likely.sort != "moment" or likely.others:
+        return None
+    first, *others = likely.notations
+    if first.endswith("%y") and not others and _have_one_century(stats):
+        return str(first)
+    return choose_date_format(likely.notations)
+
+
+def _have_one_century(stats: ValueStats) -> bool:
+    """Whether two digits say the year: 1969 to 1999, or 2000 to 2040; a birth in between may be of either century."""
+    years = [int(value.strip()[-2:]) for value in stats.values if value.strip()[-2:].isdecimal()]
+    return stats.complete and not any(LAST_OF_THIS_CENTURY < year < FIRST_OF_LAST_CENTURY for year in years)
 
 
 def select_source_keys(source: Mapping[str, Any]) -> dict[str, Any]:

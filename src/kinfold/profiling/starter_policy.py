@@ -214,7 +214,7 @@ def _write_column(column: ColumnProfile, file: str | None, further: Mapping[str,
     table.add("role", column.role)
     if column.role == Role.REMOVE:
         table.add("reason", column.reason)
-    protectable = bool(column.depends_on and (column.t or column.l))  # by an answer
+    protectable = bool((column.depends_on or column.role == Role.WEIGHT) and (column.t or column.l))  # by an answer
     if column.role in (Role.IDENTIFIER, Role.REMOVE, Role.WEIGHT) and not protectable:
         return table
     table.add("type", column.kind)

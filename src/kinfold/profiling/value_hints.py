@@ -4,7 +4,8 @@ words      religions, parties, orientations, offences, ethnic groups, diseases a
 forms      blood groups, genotypes, codes of drugs (ATC); chapters of ICD-10, if the name says chapter
 
 names      first names and surnames, capitalized, with or without a title; a part of many values is enough;
-           any capitalized words behind a title
+           any capitalized words behind a title; capitalized words with a comma between them, if the name of the column
+           says nothing
 addresses  streets with the number of a house
 
 At least two different words must occur, in at least half of the values that have a meaning. Words that mean other
@@ -20,7 +21,7 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from kinfold.tables.column_names import Hint, mentions
+from kinfold.tables.column_names import Hint, find_hints, mentions
 from kinfold.tables.duckdb.columns import MISSING_WORDS
 from kinfold.tables.schema import ValueStats
 
@@ -48,6 +49,10 @@ POINT = re.compile(  # degrees and minutes, two numbers with fractions, well-kno
     re.IGNORECASE,
 )
 FORMS = (
+    (
+        Hint.OFFENCE,
+        re.compile(r"(art\.?|§+|sec\.|s\.)? ?\d+.*\b(stgb|btmg|kk|uopn|cp|c\.p\.|sr|usc|pc)\b.*", re.IGNORECASE),
+    ),
     (Hint.HEALTH, re.compile(r"(A|B|AB|0|O)[ ]?([+-]|pos|neg|rh[+-])\.?", re.IGNORECASE)),
     (Hint.HEALTH, re.compile(r"[A-DGHJ-NPRSV][0-9]{2}[A-Z]{2}[0-9]{2}")),  # ATC
     (Hint.GENETIC, re.compile(r"[ACGT]([/|][ACGT])|rs[0-9]{4,}")),
@@ -72,6 +77,8 @@ TITLED_NAME = re.compile(  # of a few people with a title, or of their offices
     r"(.*\b)?(Prof|Dr|PD|Dott|Dra|Mr|Mrs|Ms|Herrn?|Frau|Mme|Sr|Sra|RA|RAin)\b\.?"
     r"( (med|iur|phil|Dr|rer\. nat)\.?)* [^\W\d_a-z].*|[A-Z' -]{2,}/[A-Z' -]+ ?(MR|MRS|MS|MISS|MSTR|DR)"
 )
+_word = r"[^\W\d_a-z][^\W\d_]*[a-z][^\W\d_]*"  # capitalized
+LAST_FIRST = re.compile(rf"([a-z]{{1,4}} ){{0,2}}{_word}([ '-]{_word})?, {_word}([ -]({_word}|[A-Z]\.))?")
 MIN_ADDRESSES = 20
 MIN_ADDRESS_SHARE = 0.5  # of the values: other streets have no telling word
 
@@ -93,6 +100,8 @@ def find_value_hints(name: str, stats: ValueStats) -> frozenset[Hint]:
     """
     if _are_names(stats.values) or _are_addresses(stats.values) or _have_titles(stats.values):
         return frozenset({Hint.PERSON})
+    if stats.distinct > MANY_NAMES and not find_hints(name) and _have_form(stats.values, LAST_FIRST):
+        return frozenset({Hint.PERSON})  # of a column that says place they are towns: Paris, France
     if stats.distinct > MANY_NAMES and _have_form(stats.values, POINT):
         return frozenset({Hint.POINT})
     if not 2 <= stats.distinct <= MAX_VALUES:

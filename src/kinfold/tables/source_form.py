@@ -27,7 +27,7 @@ from kinfold.tables.schema import Column, LikelyType
 
 NUMERIC_DATES = ("%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y")
 MONTH_NAME_DATES = ("%d-%b-%Y", "%d %b %Y", "%d%b%Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y")
-TWO_DIGIT_YEAR_DATES = ("%d.%m.%y", "%d/%m/%y", "%m/%d/%y")  # the century is unknown
+TWO_DIGIT_YEAR_DATES = ("%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%d-%b-%y")  # the century is unknown
 TIME_ENDINGS = ("", ".000", "Z", ".000Z", ".%f", ".%fZ", "%z", ".%f%z")
 
 _midnight_formats = tuple(f"%Y-%m-%d{gap}00:00:00{end}" for gap in " T" for end in ("", ".000", "Z", ".000Z"))

@@ -235,11 +235,15 @@ def _present_typed_sql(c: str, kind: str, codes: Sequence[str]) -> str:
 
 
 def _strip_unit_sql(c: str, units: Sequence[str], form: SourceForm) -> str:
-    """Return SQL for the number of a text with a unit before or after it; another text is unchanged."""
+    """Return SQL for the number of a text with a unit before or after it; another text is unchanged.
+
+    Brackets around all of it are a minus sign, as in accounts.
+    """
     unit = f"(?:{'|'.join(re.escape(each.strip()) for each in units)})?"
     gap, number = f"[{THOUSANDS_SPACES}]*", build_number_pattern(form.decimal, form.thousands)
     pattern = f"^{gap}([+-]?){gap}{unit}{gap}({number}){gap}{unit}{gap}$"
-    return f"regexp_replace({c}, {quote_string(pattern)}, '\\1\\2')"
+    signed = f"regexp_replace({c}, '^ *[(]([^()+-]*)[)] *$', '-\\1')"
+    return f"regexp_replace({signed}, {quote_string(pattern)}, '\\1\\2')"
 
 
 def _questions(c: str, value: str, form: SourceForm, *, text: bool) -> tuple[str, ...]:
