@@ -93,8 +93,8 @@ def check_date_formats(formats: Sequence[str]) -> Sequence[str]:
             or "%z" in form[:-2]
         ):
             raise ValueError("dates are written as in %d.%m.%Y: %d day, %m month (%b Jan), %Y year, %H:%M:%S time")
-        alone = form.replace("%", "").isalpha() and {"b", "B"}.isdisjoint(parts)  # %d%b%Y has letters: 05Jan2020
-        if alone and not re.fullmatch(DIGITS_DATE_PATTERN, form):
+        only_digits = form.replace("%", "").isalpha() and {"b", "B"}.isdisjoint(parts)  # %d%b%Y has letters: 05Jan2020
+        if only_digits and not re.fullmatch(DIGITS_DATE_PATTERN, form):
             raise ValueError("dates of digits alone must have the order %Y%m%d")
     return formats
 
