@@ -234,8 +234,8 @@ def _equal(m: Mixed, one: Int, other: Int) -> Flag:
 
 LIMBS = 52  # of 32 bits: exact sums of doubles from 2^-1074 to `MAX_MAGNITUDE`
 DIGITS = LIMBS + 2  # two zeros below the lowest limb
-_LOW = 0xFFFFFFFF
-_HIDDEN = 1 << 52
+_LOW = 0xFFFFFFFF  # the lowest 32 bits
+_HIDDEN = 1 << 52  # the leading bit of a double, which is not stored
 _UNIT = -1074  # the exponent of the smallest denormal
 
 

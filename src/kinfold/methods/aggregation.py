@@ -64,7 +64,7 @@ from kinfold.tables.schema import MAX_DECIMAL_DIGITS, SECONDS_PER_DAY, Kind, Sto
 
 EXTRA_DECIMALS = 6  # of averages that are not rounded, if doubles do not hold them
 LARGER_UNITS = 'give the values in larger units, or set type = "nominal"'
-NO_VALUE = -1
+NO_VALUE = -1  # the code of a missing value
 Weights: TypeAlias = NDArray[np.int64]  # how many times each record counts
 MAX_SHARE_PASSES = 20  # over the classes; each brings the shares closer, and most tables need three
 CELLS_AT_A_TIME = 1 << 22  # of frequencies

@@ -41,7 +41,7 @@ AnyCodes: TypeAlias = NDArray[np.integer[Any]]
 
 MAX_TOTALS = 500  # of all columns together; more are not totals but records
 MAX_STEPS = 200  # of Newton's method; most tables need ten
-SHORTEST_STEP = 2.0**-20
+SHORTEST_STEP = 2.0**-20  # of Newton's method: a step halved so often has no effect
 WEIGHT_DIGITS = 6  # of a weight that `round_to` does not round: changes no total by more than its last digit
 NO_LABEL = -1  # of a value that no released record had
 CLOSE_ENOUGH = 1e-12  # of a total, as a share of it

@@ -30,7 +30,7 @@ from kinfold.tables.schema import AS_TEXT, Kind, Role
 PROTECTED = (Role.QUASI, Role.CONFIDENTIAL)
 DATE_TEXT = re.compile(r"\s*(\d{4}[-./]\d\d?[-./]\d\d?|\d\d?[-./]\d\d?[-./](\d\d){1,2})([T ].*)?")
 DATE_TEXT_SHARE = 0.9  # of the texts of a column: a few can be unreadable
-SAMPLED_TEXTS = 1_000
+SAMPLED_TEXTS = 1_000  # of a column, spread over the table
 RISING = 0.99  # the correlation of ranks with dates from which values tell the date
 
 

@@ -126,7 +126,7 @@ def number_households(engine: Engine, frame: Any, terms: Terms) -> Households | 
 RANDOM_BYTES = 10  # 80 bits: two of a billion people have one key with a probability below one in a million
 HASH_BYTES = 16  # 128 bits: no two people get one key by chance
 MIN_SECRET_BYTES = 32  # 128 bits, if they are written as hexadecimal digits
-MAX_SECRET_BYTES = 1 << 20
+MAX_SECRET_BYTES = 1 << 20  # a larger file is hardly a secret
 MAKE_SECRET = "make one with: python -c 'import secrets; print(secrets.token_hex(32))'"  # noqa: S105  a hint
 RANDOM_NOTE = "random, fresh in this release"
 KEYED_NOTE = "a keyed hash, the same in every release with this secret"

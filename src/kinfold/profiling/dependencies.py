@@ -33,10 +33,10 @@ Codes: TypeAlias = NDArray[np.int64]  # -1: missing
 
 LINKS = "links the rows of"  # the phrase of a near-key of households
 LINKS_EVENTS = "shows which rows have the same"  # and of people with several rows
-SAMPLED_ROWS = 20_000
+SAMPLED_ROWS = 20_000  # compared first; the whole table only where they decide nothing
 BLOCKS = 10  # of sampled rows, spread over the table
 MAX_COMPARED_ROWS = 3_000_000  # of a table whose columns are compared if the sample has too few equal values
-MAX_CODE = 2**62
+MAX_CODE = 2**62  # of a combination of values in 64 bits
 MAX_DENSE_CODE = 4  # codes per row up to which counting by code is faster than by sorted code
 COMPARED_ROWS = 2_000  # for tests that sort rows by many combinations of columns
 MIN_EXPECTED = 20.0  # differences expected by chance; with fewer, a function is not evident

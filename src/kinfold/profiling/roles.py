@@ -31,7 +31,7 @@ from kinfold.tables.column_names import (
 )
 from kinfold.tables.schema import Column, Role, Storage, ValueStats
 
-MAX_QUASI = 8
+MAX_QUASI = 8  # of a proposal: more lose most of the information
 ENOUGH_RECOGNIZED_QUASI = 2  # recognized by name or format; then unrecognized codes are not used
 MAX_UNRECOGNIZED_QUASI = 6  # quasi-identifiers if unrecognized codes are needed
 MIN_ROWS_OF_FLAG = 10  # mean rows of a value of a column that says yes or no
@@ -44,7 +44,7 @@ BIRTH_RECORD_WORDS = (
     "apgar* gest* ssw zwduur zwanger* schwanger* neonat* newborn* parit* gravid* *wochen delivery* geburtsart*"
 )
 MIN_FINE_DECIMALS, MAX_FINE_DECIMALS = 4, 8  # numbers that a program computes have more
-MAX_POSSIBLE_WEIGHTS = 2
+MAX_POSSIBLE_WEIGHTS = 2  # more such columns are measurements
 MIN_RATIO_OF_WEIGHTS = 1.5  # of the highest weight of a stratum to the lowest; means of groups are closer
 MAX_DAY = 31  # the highest number of a month or a day of the month
 MIN_SHARE_OF_MONTHS = 0.8  # of these numbers that occur

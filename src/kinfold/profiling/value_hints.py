@@ -26,10 +26,10 @@ from kinfold.tables.duckdb.columns import MISSING_WORDS
 from kinfold.tables.schema import ValueStats
 
 MAX_VALUES = 400  # different values of a category; with more, the column is free text or names
-MIN_WORDS = 2
+MIN_WORDS = 2  # values with a known meaning: one can be by chance
 MIN_SHARE = 0.5  # of the values that mean something
 MIN_NAME_SHARE = 0.2  # of many values: most names of a country are rare
-MANY_NAMES = 20
+MANY_NAMES = 20  # from here on `MIN_NAME_SHARE` holds
 MIN_CAPITALIZED = 0.9  # of many names: von Allmen
 NAME_NUMBER = re.compile(r" [0-9]{1,4}$")  # of people with the same name: Anna Weber 2
 TITLES = frozenset(
@@ -79,12 +79,12 @@ TITLED_NAME = re.compile(  # of a few people with a title, or of their offices
 )
 _word = r"[^\W\d_a-z][^\W\d_]*[a-z][^\W\d_]*"  # capitalized
 LAST_FIRST = re.compile(rf"([a-z]{{1,4}} ){{0,2}}{_word}([ '-]{_word})?, {_word}([ -]({_word}|[A-Z]\.))?")
-MIN_ADDRESSES = 20
+MIN_ADDRESSES = 20  # different values that look like addresses
 MIN_ADDRESS_SHARE = 0.5  # of the values: other streets have no telling word
 
 MIN_DATED_SHARE = 0.95  # of the values, for dates of birth
 LAST_FIRST_BIRTH = 1980  # a table whose first year is later is about events
-MIN_BIRTH_YEARS = 15
+MIN_BIRTH_YEARS = 15  # from the first year to the last, for dates of birth
 _month = r"(?:0?[1-9]|1[0-2])"
 WRITTEN_MONTH = re.compile(
     rf"(?P<year>(?:19|20)\d\d)[-/. ]?(?:0[1-9]|1[0-2])(?:[-/. ]?[0-3]\d)?(?:\.0)?"

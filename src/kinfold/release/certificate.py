@@ -30,7 +30,7 @@ from kinfold.tables.schema import MAX_EXACT_INTEGER, SURROGATE, Kind, Role
 from kinfold.tables.source_form import ReleasedForm
 from kinfold.tables.tally import HOUSEHOLD_WORDS
 
-CERTIFICATE_FORMAT = 2
+CERTIFICATE_FORMAT = 2  # raised when a key changes its meaning
 
 
 @dataclass(frozen=True)

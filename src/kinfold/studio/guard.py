@@ -40,7 +40,7 @@ SAFE_METHODS = ("GET", "HEAD")
 SAME_SITE_VALUES = ("same-origin", "none")  # of Sec-Fetch-Site: this page, or a typed address
 ENTRY_PAGE = '<!doctype html><meta http-equiv="refresh" content="0; url=/"><title>kinfold studio</title>'
 MAX_ROWS_PER_PAGE = 500  # a page shows no more at a time
-COOKIE_SECONDS = 30 * 86_400
+COOKIE_SECONDS = 30 * 86_400  # 30 days, for a server that runs as long
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
     "font-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"

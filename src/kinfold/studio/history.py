@@ -16,7 +16,7 @@ from kinfold.studio.refusals import Refusal
 
 LOG_PREFIX = "#: "  # of a decision at the end of a project file, which is a comment in TOML
 LOG_HEADING = "# log of decisions, the oldest first; the lines above are the policy"
-MAX_LOG_ENTRIES = 1000
+MAX_LOG_ENTRIES = 1000  # the oldest go first
 
 
 @dataclass(frozen=True)

@@ -33,11 +33,11 @@ from kinfold.tables.resources import build_worker_environment, get_allowed_memor
 JobState: TypeAlias = Literal["queued", "running", "done", "failed", "cancelled"]
 
 FINAL_STATES: tuple[JobState, ...] = ("done", "failed", "cancelled")
-MEMORY_CHECK_SECONDS = 0.2
+MEMORY_CHECK_SECONDS = 0.2  # between two checks of the memory of a worker
 MAX_REUSE_BYTES = 20 * MB  # after a run on a larger table the process ends, with the memory that libraries keep
-MAX_IDLE_PROCESSES = 2
+MAX_IDLE_PROCESSES = 2  # ready for the next run
 MAX_JOBS_PER_PROCESS = 20  # then the process ends, with the memory that libraries keep
-MAX_EVENT_BYTES = 8 << 20
+MAX_EVENT_BYTES = 8 << 20  # one line from a worker: a result with its charts
 KILLED_PROBLEM = {"what": "the system killed the run, most likely for lack of memory", "fix": MEMORY_FIX}
 
 

@@ -34,7 +34,7 @@ from kinfold.tables.column_names import match_patterns
 
 SERVER_SECTIONS = ("engine",)  # sections that only the command may set
 MAX_NESTING = 40  # levels of nested values
-MAX_STEP_LENGTH = 40
+MAX_STEP_LENGTH = 40  # characters of the name of a step
 HIERARCHY_PATH = re.compile(rf"{HIERARCHY_FOLDER}/[^/\\]+\.csv")
 
 

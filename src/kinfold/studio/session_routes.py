@@ -38,7 +38,7 @@ REMAINING_RISK = {
 }
 POLICY_SECTIONS = (Privacy, PopulationKeys, Method, ColumnPolicy, Output)
 INSPECTION_KINDS = ("lattice", "outliers")
-HEARTBEAT_SECONDS = 15.0
+HEARTBEAT_SECONDS = 15.0  # of silence; browsers and proxies close a stream after 30 to 60
 
 
 @cache

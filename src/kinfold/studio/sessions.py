@@ -29,7 +29,7 @@ from kinfold.tables.source_form import SourceForm
 
 Answer = TypeVar("Answer")
 
-MAX_PARALLEL_QUERIES = 3
+MAX_PARALLEL_QUERIES = 3  # of a page: further ones wait
 PREFIX = "kinfold-studio-"
 MAX_PENDING_EVENTS = 200  # of a slow page; then it has to read the whole state
 

@@ -19,7 +19,7 @@ from kinfold.studio.refusals import Refusal
 from kinfold.studio.sessions import Sessions, SessionTable, StudioSession, read_json
 from kinfold.tables.readers.files import Format, detect_format
 
-MAX_NAME_LENGTH = 120
+MAX_NAME_LENGTH = 120  # characters of a file name
 DEFAULT_NAME = "table.csv"
 VALUE_OPTIONS = ("decimal", "thousands", "na", "dates")
 OPTIONS_BY_FORMAT = {

@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 Ints: TypeAlias = NDArray[np.int64]
 Rows: TypeAlias = NDArray[np.intp]
 
-MAX_UNCUT_RECORDS = 100_000
+MAX_UNCUT_RECORDS = 100_000  # partitioned whole by every method, whatever it costs
 MAX_UNCUT_SECONDS, MAX_UNCUT_BYTES = 10.0, 4e9
-MAX_SECONDS_PER_MILLION = 10.0
+MAX_SECONDS_PER_MILLION = 10.0  # of expected time, for a million records cut into blocks
 BLOCK_SIZES = (100_000, 50_000, 20_000, 10_000, 5_000, 2_000, 1_000)
 BYTES_PER_RECORD = 300  # measured while records are partitioned, in addition to four copies of their values
 COST_REFERENCE = (100_000, 8, 10)  # records, attributes and k of the seconds that methods declare

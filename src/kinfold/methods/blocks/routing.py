@@ -38,14 +38,14 @@ Rows = NDArray[np.intp]
 
 Ints: TypeAlias = NDArray[np.int64]
 
-HASH_UNIT = 2.0**-64
+HASH_UNIT = 2.0**-64  # turns a hash of 64 bits into a number below 1
 MAX_RECORDS_IN_MEMORY = 2_000_000  # a table with more records is partitioned in regions
 REGION_RECORDS = 1_000_000  # of a region, about: what one executor holds and partitions
 SAMPLE_RECORDS, SAMPLE_RECORDS_PER_REGION = 200_000, 1_000  # of the sample, about, and at least for each region
 REGION_MARGIN = 1.1  # the cuts of a sample are not exact
 MIN_REGION_FRACTION = 4  # a region with less than a quarter of `REGION_RECORDS` joins its neighbour
 MIN_CLASSES_PER_REGION = 20  # a region has at least so many times k records
-MAX_REGIONS_PER_PATTERN = 1 << 20
+MAX_REGIONS_PER_PATTERN = 1 << 20  # regions of records that lack the same values
 MAX_REGION_LAYERS, SAMPLE_RECORDS_PER_LAYER = 32, 100  # in each region: fewer sample records make ragged cuts
 CLASS_MARGIN = 0.2  # of the width of a class, on either side of it: more takes longer and gains little
 NUMBER_BOUND = 1e100  # a larger number is refused when its region is processed; until then it is clipped

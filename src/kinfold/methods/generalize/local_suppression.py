@@ -73,7 +73,7 @@ METHOD = Declaration(
 )
 
 REBUILD_STEPS_PER_RECORD = 5  # unless the policy sets a limit
-MIN_REBUILD_STEPS = 1_000
+MIN_REBUILD_STEPS = 1_000  # of a small table
 MAX_REBUILT_TUPLES = 2_000  # rebuilt without a limit in the policy: it takes a second or two
 
 
@@ -299,7 +299,7 @@ SearchFunction: TypeAlias = "Callable[[CellLoss, bool], SuppressionResult]"  # t
 
 PRICE_FACTOR = 1.3  # per round, for a column above its limit
 MAX_PRICE = 100.0  # then the price becomes prohibitive
-PROHIBITIVE_PRICE = 1e6
+PROHIBITIVE_PRICE = 1e6  # above the loss of all other cells of a record
 
 
 def search_within_limits(loss: CellLoss, limits: Mapping[str, float], find: SearchFunction) -> SuppressionResult:

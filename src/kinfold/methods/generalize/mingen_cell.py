@@ -71,7 +71,7 @@ MAX_EXACT_RECORDS = 16  # 3^16 subsets of subsets take a second
 STEPS_PER_RECORD_BY_SIZE = 25  # if only class sizes matter
 STEPS_PER_RECORD = 1  # if confidential values matter
 MAX_DEFAULT_STEPS = 200_000  # above LARGE_TABLE_ROWS: half a minute
-LARGE_TABLE_ROWS = 100_000
+LARGE_TABLE_ROWS = 100_000  # from here on the steps no longer grow with the records
 DEFAULT_CYCLES = 4  # each cycle is twice as long as the one before
 
 

@@ -30,7 +30,7 @@ _MIN_REGROW_POINTS = 256  # fewer points are not worth another tree
 HUBS = 15  # and the centre (by trial: 7 and 31 are slower)
 _FAR_VISITS = 80  # nodes that a query for the farthest visits; with more, hubs save more than removals lose by them
 MDAV_FAR_VISITS = 400  # for the many removals of a larger cluster (at 80 a million records of census were slower)
-_MIN_JUDGED_CLUSTERS = 200
+_MIN_JUDGED_CLUSTERS = 200  # formed before the visits of a query are judged
 _HUB_SAMPLE, _OUTER_SHARE = 10_000, 0.2  # of the points, and of the sample
 MAX_LEAF_POINTS = 256  # in the largest leaf of any kernel
 

@@ -34,7 +34,7 @@ MAX_KINDS = 32  # of one column, and about as many of several
 SIZES_TRIED_FIRST = 64  # for the least t: nearly always one of them is near enough
 CELLS_AT_A_TIME = 1_000_000  # values times sizes, after those
 MAX_CLOSENESS_WORK = 50_000_000  # values times sizes: about a second
-CLOSENESS_ROUNDING = 1e-9
+CLOSENESS_ROUNDING = 1e-9  # above the rounding errors of a distance
 
 
 class HasCriterion(Protocol):

@@ -32,7 +32,7 @@ from kinfold.progress import add_to_watches
 from kinfold.tables.duckdb.recoding import misfit_error
 from kinfold.tables.resources import Resources, get_free_memory
 
-OLDEST_JAVA = 17
+OLDEST_JAVA = 17  # that PySpark 4 runs on
 SYSTEM_JAVA_FOLDER = Path("/usr/lib/jvm")
 JAVA_FIX = "install Java (Debian, Ubuntu: apt install openjdk-17-jre-headless), or set JAVA_HOME to its folder"
 INSTALL_FIX = explain_install("spark")
