@@ -32,7 +32,7 @@ from kinfold.studio.source_routes import make_given_table, open_file
 
 STATIC_FOLDER = Path(__file__).with_name("static")
 LOOPBACK = "127.0.0.1"
-IDLE_CHECK_SECONDS = 20.0  # between two checks whether any page is open
+IDLE_CHECK_SECONDS = 20.0  # between two removals of idle sessions
 SHUTDOWN_SECONDS = 1  # for requests that are being answered when the server stops
 CHART_SCRIPT_PATH = "/vega.js"
 MAX_HEADER_BYTES = 1 << 20  # a browser sends up to 180 cookies of 4 KB that other local applications have set
