@@ -45,7 +45,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what belongs to the long form, and settle how many tables each property draws."""
+    """Mark what belongs to the long form, and settle how many tables each property draws.
+
+    What runs on Spark comes first, in one worker: what is last would go to others, each with a session of its own.
+    """
+    items.sort(key=lambda item: not _on_spark(item))
     everyday = config.getoption("markexpr") == EVERYDAY
     functions = {}
     for item in items:
