@@ -125,8 +125,8 @@ def spark() -> object:
     return sparks.session()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser() -> Iterator[object]:
-    """A real browser, for the tests of one file: two files that each had their own would be in each other's way."""
+    """A real browser, the only one of this process."""
     with chromium.opened() as opened:
         yield opened
