@@ -21,6 +21,7 @@ from uncompiled import PLAIN
 
 EVERYDAY = "not slow"  # what `make quick` asks for
 TRUSTED = {"property": "properties", "fuzz": "fuzz tests"}  # folders that are part of the long form as a whole
+FEW = 40  # cases that a test asks for
 MORE = min(SCALE, 1.5)  # times the tables of a property: those that scale by themselves are where the time goes
 
 settings.register_profile("explore", deadline=None)
@@ -87,15 +88,15 @@ def _as_plain_python(item: pytest.Item) -> None:
 def _examples(asked: int, kind: str | None, *, everyday: bool) -> int:
     """Return how many cases a test draws: all that it asks for in the long form, where they are new ones every time.
 
-    `make test` draws the same ones every time, so a quarter of them; the everyday part draws an eighth, and with the
-    compiler off no test draws more than the profile says.
+    `make test` draws the same ones every time, so a quarter of them, or a sixth where a test asks for few because each
+    takes long; the everyday part draws an eighth, and with the compiler off no test draws more than the profile says.
     """
     if PLAIN:
         return min(asked, 8)
     if everyday:
         return min(asked, max(asked // 8, 4))
     if SCALE <= 1:
-        return min(asked, max(asked // 4, 6))
+        return min(asked, max(asked // (4 if asked > FEW else 6), 4))
     return round(asked * MORE) if kind == "properties" else asked
 
 

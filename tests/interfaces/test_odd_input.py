@@ -100,7 +100,7 @@ def wide(columns: int) -> str:
 @pytest.mark.parametrize(
     ("form", "columns"),
     [
-        ("csv", 1_500),
+        ("csv", 600),
         ("parquet", 300),
         pytest.param("csv", 10_000, marks=[pytest.mark.long, pytest.mark.trust("wide tables")]),
     ],
