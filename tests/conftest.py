@@ -60,7 +60,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.trust(kind))
         if item.get_closest_marker("long") and SCALE <= 1:
             item.add_marker(pytest.mark.skip(reason="the long form, which `make trust` runs"))
-        if _on_spark(item):
+        if _on_spark(item) or "browser" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.slow)
         if PLAIN:
             _as_plain_python(item)

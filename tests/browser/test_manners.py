@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from browser import journey
 from browser.visits import Studio, serving, visiting
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # on a busy machine
+pytestmark = pytest.mark.timeout(900)  # on a busy machine
 
 LONG = "a whole question of the survey, pasted into the name of its column, " * 4 + "x" * 200
 NAMES = ("<script>alert(1)</script>", "<img src=x onerror=alert(2)>", "a.b/c #1", "javascript:alert(3)", LONG)

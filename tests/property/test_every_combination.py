@@ -145,6 +145,7 @@ def test_what_is_certified_is_what_the_definitions_say(options: tuple[str, ...],
     assert made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 @pytest.mark.parametrize("seed", range(cases(2, 30)))
 def test_joint_parts_share_values_however_they_are_written(seed: int, form: str, tmp_path: Path) -> None:
