@@ -5,6 +5,7 @@ The long form (`make trust`) draws more of them, and writes down in a ledger wha
 """
 
 import atexit
+import gc
 import os
 import signal
 from collections.abc import Generator, Iterator
@@ -98,6 +99,13 @@ def _examples(asked: int, kind: str | None, *, everyday: bool) -> int:
     if SCALE <= 1:
         return min(asked, max(asked // (4 if asked > FEW else 6), 4))
     return round(asked * MORE) if kind == "properties" else asked
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Let the garbage collector of a worker leave out what stays until the end: modules, and thousands of tests."""
+    if hasattr(session.config, "workerinput"):
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)
