@@ -5,6 +5,7 @@ The long form (`make trust`) draws more of them, and writes down in a ledger wha
 """
 
 import atexit
+import gc
 import os
 import signal
 from collections.abc import Generator, Iterator
@@ -21,6 +22,7 @@ from uncompiled import PLAIN
 
 EVERYDAY = "not slow"  # what `make quick` asks for
 TRUSTED = {"property": "properties", "fuzz": "fuzz tests"}  # folders that are part of the long form as a whole
+FEW = 40  # cases that a test asks for
 MORE = min(SCALE, 1.5)  # times the tables of a property: those that scale by themselves are where the time goes
 
 settings.register_profile("explore", deadline=None)
@@ -45,7 +47,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what belongs to the long form, and settle how many tables each property draws."""
+    """Mark what belongs to the long form, and settle how many tables each property draws.
+
+    What runs on Spark comes first, in one worker: what is last would go to others, each with a session of its own.
+    """
+    items.sort(key=lambda item: not _on_spark(item))
     everyday = config.getoption("markexpr") == EVERYDAY
     functions = {}
     for item in items:
@@ -55,7 +61,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.trust(kind))
         if item.get_closest_marker("long") and SCALE <= 1:
             item.add_marker(pytest.mark.skip(reason="the long form, which `make trust` runs"))
-        if _on_spark(item):
+        if _on_spark(item) or "browser" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.slow)
         if PLAIN:
             _as_plain_python(item)
@@ -83,16 +89,23 @@ def _as_plain_python(item: pytest.Item) -> None:
 def _examples(asked: int, kind: str | None, *, everyday: bool) -> int:
     """Return how many cases a test draws: all that it asks for in the long form, where they are new ones every time.
 
-    `make test` draws the same ones every time, so a quarter of them; the everyday part draws an eighth, and with the
-    compiler off no test draws more than the profile says.
+    `make test` draws the same ones every time, so a quarter of them, or a sixth where a test asks for few because each
+    takes long; the everyday part draws an eighth, and with the compiler off no test draws more than the profile says.
     """
     if PLAIN:
         return min(asked, 8)
     if everyday:
         return min(asked, max(asked // 8, 4))
     if SCALE <= 1:
-        return min(asked, max(asked // 4, 6))
+        return min(asked, max(asked // (4 if asked > FEW else 6), 4))
     return round(asked * MORE) if kind == "properties" else asked
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Let the garbage collector of a worker leave out what stays until the end: modules, and thousands of tests."""
+    if hasattr(session.config, "workerinput"):
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -121,8 +134,8 @@ def spark() -> object:
     return sparks.session()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser() -> Iterator[object]:
-    """A real browser, for the tests of one file: two files that each had their own would be in each other's way."""
+    """A real browser, the only one of this process."""
     with chromium.opened() as opened:
         yield opened

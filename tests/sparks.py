@@ -21,16 +21,20 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pytest
 
+import kinfold
 from kinfold.errors import PolicyError
 from kinfold.tables.resources import Resources
 from kinfold.tables.spark.session import find_java_home
 
 PATIENCE = 120.0  # seconds for a part of a cluster to start on a loaded machine
 LIGHT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # of Java: what runs for seconds is not worth compiling well
-INTERPRETED = {
+SETTINGS = {  # nor are queries; and what every Python worker would import is imported once, before it is forked
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}  # nor are queries
+    "spark.python.daemon.module": "spark_daemon",
+    "spark.python.task.killTimeout": "100ms",  # Java spins while a worker that is cancelled has time left
+}
+WORKER_PATH = os.pathsep.join((str(Path(kinfold.__file__).parents[1]), str(Path(__file__).parent)))
 SUBMIT = "org.apache.spark.deploy.SparkSubmit"
 CONNECT = "org.apache.spark.sql.connect.service.SparkConnectServer"
 MASTER = "org.apache.spark.deploy.master.Master"
@@ -58,12 +62,19 @@ def session() -> Any:
     require()
     from kinfold.tables.spark.session import open_session
 
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
         patch.setenv("JDK_JAVA_OPTIONS", LIGHT)
-        found = open_session("local[2]", Resources(memory=1 << 30))
-    for key, value in INTERPRETED.items():
-        found.conf.set(key, value)
-    return found
+        patch.setenv("SPARK_CONF_DIR", str(set_up(Path(folder) / "settings")))
+        patch.setenv("PYTHONPATH", WORKER_PATH)
+        return open_session("local[2]", Resources(memory=1 << 30))
+
+
+def set_up(folder: Path, options: dict[str, str] | None = None) -> Path:
+    """Write the settings of a cluster, in a folder that SPARK_CONF_DIR names."""
+    folder.mkdir()
+    lines = [f"{key} {value}\n" for key, value in (SETTINGS | (options or {})).items()]
+    (folder / "spark-defaults.conf").write_text("".join(lines))
+    return folder
 
 
 class Brought(NamedTuple):
@@ -131,7 +142,12 @@ class Cluster:
             "SPARK_LOCAL_IP": "127.0.0.1",
             "SPARK_LOCAL_DIRS": str(self.folder),  # what a process that is killed leaves goes with the folder
         }
-        environment |= {"PYSPARK_PYTHON": sys.executable, "SPARK_DAEMON_MEMORY": memory, "JDK_JAVA_OPTIONS": LIGHT}
+        environment |= {
+            "PYTHONPATH": WORKER_PATH,
+            "PYSPARK_PYTHON": sys.executable,
+            "SPARK_DAEMON_MEMORY": memory,
+            "JDK_JAVA_OPTIONS": LIGHT,
+        }
         with (self.folder / f"{name}.log").open("wb") as log:
             command = [str(spark / "bin" / "spark-class"), what, *options]
             self.processes[name] = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
@@ -156,7 +172,7 @@ class Cluster:
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
         }
-        given = [part for key, value in (settings | INTERPRETED).items() for part in ("--conf", f"{key}={value}")]
+        given = [part for key, value in (settings | SETTINGS).items() for part in ("--conf", f"{key}={value}")]
         options = ("--master", "local[2]", *given, "spark-internal")
         self._run("connect", SUBMIT, "--class", CONNECT, *options, memory="700m")
         self._said("connect", r"(Spark Connect server started)")

@@ -63,6 +63,7 @@ def test_the_engine_protocol_is_small() -> None:
     assert count_verbs(MODULES) <= ENGINE_VERBS
 
 
+@pytest.mark.slow
 def test_small_modules_have_more_than_one_importer() -> None:
     assert find_small_single_importers(MODULES) == []
 

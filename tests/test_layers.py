@@ -122,6 +122,7 @@ def room(path: Path) -> str:
     return path.relative_to(SRC).parts[0].removesuffix(".py")
 
 
+@pytest.mark.slow
 def test_a_room_knows_only_the_rooms_that_the_table_allows() -> None:
     allowed = may_import()
     for path in FILES:

@@ -10,7 +10,7 @@ from browser import journey
 from browser.visits import Studio, visiting
 from kinfold import verify
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # on a busy machine
+pytestmark = pytest.mark.timeout(900)  # on a busy machine
 
 MOST_STOPS = 150  # of the tabulator, until something is reached
 

@@ -14,7 +14,7 @@ from browser import axe, journey
 from browser.visits import Seen, Studio, visiting
 from postgres import PASSWORD, Server
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # on a busy machine
+pytestmark = pytest.mark.timeout(900)  # on a busy machine
 
 WIDE = """() => [...document.querySelectorAll('body *')].filter(e => {
     const box = e.getBoundingClientRect();

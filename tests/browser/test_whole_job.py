@@ -14,7 +14,7 @@ from browser.visits import Studio, visiting
 from command import content, run
 from kinfold.demo import write_demo_table
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # on a busy machine
+pytestmark = pytest.mark.timeout(900)  # on a busy machine
 
 HOUSEHOLDS = 60
 

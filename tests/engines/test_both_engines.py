@@ -114,6 +114,7 @@ def test_every_kind_of_value_is_described_and_counted_alike(engine: Any) -> None
             _same_tally(engine.tally(ours, [name], {}), plain.tally(theirs, [name], {}))
 
 
+@pytest.mark.slow
 @either
 @pytest.mark.parametrize("name", ["nothing but nulls", "ties", "all equal", "one giant class", "one row"])
 def test_the_verbs_say_the_same(engine: Any, name: str) -> None:

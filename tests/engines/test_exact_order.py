@@ -118,6 +118,7 @@ def accounts(n: int = 40) -> pa.Table:
     return pa.table({"age": list(range(n)), "account": [ACCOUNT + i for i in range(n)]})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_accounts_beyond_doubles_are_not_one_value(tmp_path: Path, form: str) -> None:
     pq.write_table(accounts(), tmp_path / "t.parquet")
@@ -172,6 +173,7 @@ def test_null_and_empty_text_are_two_values_of_a_parquet_file_and_one_of_a_csv_f
     assert (plain.k, plain.classes, plain.l) == (5, 1, {"d": 2})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 @pytest.mark.parametrize("kind", [pa.table, pd.DataFrame, pl.DataFrame])
 def test_empty_texts_of_a_source_are_missing_values(tmp_path: Path, form: str, kind: Any) -> None:
@@ -237,6 +239,7 @@ def test_a_duckdb_with_nanoseconds_and_zones_goes_the_whole_way(tmp_path: Path) 
         assert np.isclose(found.t["at"], found.t["zoned"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", [["1.50", "1.5", "2"], ["+1", "1", "2"], ["1e3", "1000", "2"], ["1", "2", "3"]])
 @pytest.mark.parametrize("role", ["quasi", "confidential"])
 def test_categories_keep_their_text_in_parquet(tmp_path: Path, values: list[str], role: str) -> None:

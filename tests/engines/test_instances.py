@@ -44,6 +44,7 @@ def test_each_run_sees_its_own_tables_and_one_that_is_closed_leaves_the_others_a
         assert collect_rows(one, a)["x"].to_pylist() == [1, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", [True, False])
 def test_nothing_of_a_run_is_left(closed: bool) -> None:
     gc.collect()  # earlier tests may have left engines that only the collector closes

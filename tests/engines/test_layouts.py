@@ -69,6 +69,7 @@ def save(folder: Path, rows: list[list[Any]], kind: str) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", first(["csv", "txt", "xlsx"], 2))
 @pytest.mark.parametrize(("rows", "keys"), LAYOUTS.values(), ids=[*LAYOUTS])
 def test_profile_proposes_the_layout(tmp_path: Path, rows: list[list[Any]], keys: dict[str, Any], kind: str) -> None:

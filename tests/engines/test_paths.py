@@ -60,6 +60,7 @@ def test_folders_are_folders(tmp_path: Path, folder: str, ending: str) -> None:
         assert collect_rows(engine, frame).column("age").cast(pa.int64()).to_pylist() == [1, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 @pytest.mark.parametrize("folder", ["age=1", "out[1]", "o*"])
 def test_a_release_below_any_folder_is_judged_by_its_file(tmp_path: Path, folder: str, form: str) -> None:

@@ -86,6 +86,7 @@ def test_errors_do_not_carry_the_line_that_broke(tmp_path: Path) -> None:
 # What columns are
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("values", "storage"),
     [
@@ -259,6 +260,7 @@ FORMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_a_file_that_is_read_again_in_another_form_is_as_if_it_were_read_once(tmp_path: Path, form: SourceForm) -> None:
     lines = ["age,pay,town,born", "44,$3.5,Chur,01/02/1980", "-9,$4.0,Bern,02/02/1980", "51,$9.1,Chur,03/04/1981"]

@@ -342,7 +342,7 @@ def written(folder: Path, table: pa.Table, many: int = 4) -> Path:
 
 def command(*arguments: object, settings: Path | None = None, temporary: Path | None = None) -> subprocess.Popen[str]:
     """Start the command in a process of its own; a folder of settings is whoever runs the cluster's."""
-    environment = {**os.environ, "PYTHONPATH": str(Path(kinfold.__file__).parents[1]), "KINFOLD_TRACEBACK": ""}
+    environment = {**os.environ, "PYTHONPATH": sparks.WORKER_PATH, "KINFOLD_TRACEBACK": ""}
     environment["JDK_JAVA_OPTIONS"] = sparks.LIGHT
     if temporary is not None:  # which Python and Java are told each in its own way
         environment |= {"TMPDIR": str(temporary), "JDK_JAVA_OPTIONS": f"{sparks.LIGHT} -Djava.io.tmpdir={temporary}"}
@@ -350,14 +350,6 @@ def command(*arguments: object, settings: Path | None = None, temporary: Path | 
         environment["SPARK_CONF_DIR"] = str(settings)
     called = [sys.executable, "-c", "from kinfold.cli import main; main()", *map(str, arguments)]
     return subprocess.Popen(called, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
-
-
-def set_up(folder: Path, options: dict[str, str]) -> Path:
-    """Write the settings of a cluster; queries of seconds are not worth compiling."""
-    folder.mkdir()
-    lines = [f"{key} {value}\n" for key, value in (options | sparks.INTERPRETED).items()]
-    (folder / "spark-defaults.conf").write_text("".join(lines))
-    return folder
 
 
 def started_by(processes: set[int], called: bytes) -> list[int]:
@@ -393,7 +385,7 @@ def test_a_cluster_of_two_executors_of_which_one_is_killed(
     with sparks.cluster(2) if apart else sparks.small_cluster(tmp_path / "home", monkeypatch) as cluster:
         there = command(
             *("anonymize", *asked, "--out", tmp_path / "there", "--engine", "spark", "--master", cluster.address),
-            settings=set_up(tmp_path / "settings", light),
+            settings=sparks.set_up(tmp_path / "settings", light),
         )
         worker = cluster.processes.get("worker", there).pid
         killed, end = [], time.monotonic() + 300
@@ -449,8 +441,8 @@ def test_a_cluster_of_three_workers_of_which_one_is_killed_in_each_stage(method:
     light = {"spark.executor.memory": "512m", "spark.executor.cores": "1", "spark.sql.shuffle.partitions": "3"}
     light |= {"spark.shuffle.io.maxRetries": "1", "spark.shuffle.io.retryWait": "100ms", "spark.locality.wait": "0s"}
     light |= {"spark.task.maxFailures": "20", "spark.stage.maxConsecutiveAttempts": "20", "spark.speculation": "true"}
-    environment = {**os.environ, "PYTHONPATH": str(Path(kinfold.__file__).parents[1]), "JDK_JAVA_OPTIONS": sparks.LIGHT}
-    environment["SPARK_CONF_DIR"] = str(set_up(tmp_path / "settings", light))
+    environment = {**os.environ, "PYTHONPATH": sparks.WORKER_PATH, "JDK_JAVA_OPTIONS": sparks.LIGHT}
+    environment["SPARK_CONF_DIR"] = str(sparks.set_up(tmp_path / "settings", light))
     stages = []
     with sparks.cluster(1, 3) as cluster:
         arguments = [str(each) for each in (data, tmp_path / "policy.toml", tmp_path / "there", cluster.address)]
@@ -509,11 +501,11 @@ def test_a_command_that_is_ended_leaves_nothing(killed: bytes, code: int, told: 
     run = command(
         *("anonymize", data, "--policy", tmp_path / "policy.toml", "--parts", "--out", out),
         *("--engine", "spark", "--master", "local[2]"),
-        settings=set_up(tmp_path / "settings", {}),
+        settings=sparks.set_up(tmp_path / "settings"),
         temporary=temporary,
     )
     end = time.monotonic() + 240
-    while not started_by({run.pid}, b"pyspark.daemon") and run.poll() is None and time.monotonic() < end:
+    while not started_by({run.pid}, b"spark_daemon") and run.poll() is None and time.monotonic() < end:
         time.sleep(0.1)
     asked = time.monotonic()
     if killed:

@@ -91,6 +91,7 @@ def close(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", first(METHODS, 2))
 @pytest.mark.parametrize(("nulls", "suppressed"), [(0.0, "drop"), (0.03, "star")])
 def test_measures_over_tuples_are_those_over_records(

@@ -51,6 +51,7 @@ def loss(x: np.ndarray, labels: np.ndarray) -> float:
     return float(100 * ((x - means.T[labels]) ** 2).sum() / ((x - x.mean(axis=0)) ** 2).sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "k"), [(name, k) for name, values in LOSS.items() for k in values])
 def test_mdav_loses_what_the_literature_says(name, k):
     x = table(name)

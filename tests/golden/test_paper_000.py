@@ -92,6 +92,7 @@ def test_table_2_comes_out_of_the_command_to_every_printed_digit(measured: Any, 
     assert loss["il"] == pytest.approx(float(TABLE_2[row]["IL"]), abs=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", first(EXACT_ROWS, 2), ids=str)
 def test_table_3_comes_out_of_the_command_for_covariances_and_correlations(measured: Any, row: tuple[int, int]) -> None:
     found = measured(*row)["loss"]["pil"]

@@ -141,6 +141,7 @@ def sum_of(source: Path, policy: Any, folder: Path) -> str:
     return hash_file(file)
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize("name", first(CASES, 4))
 def test_a_generated_table_gives_the_bytes_that_it_gave(name: str, tmp_path: Path) -> None:

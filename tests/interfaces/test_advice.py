@@ -211,6 +211,7 @@ def test_people_are_sampled_with_all_their_rows(tmp_path: Path, monkeypatch: pyt
     assert result["sampled"] % 3 == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["mdav", "lattice"])  # which counts rows, but not if the rows of a person are one
 def test_the_classes_of_people_together_are_of_people(method: str, tmp_path: Path) -> None:
     lines = [f"{i // 3},{20 + i // 3 % 40},{'mf'[i // 3 % 2]},{i % 5}" for i in range(180)]

@@ -172,6 +172,7 @@ UNREADABLE: dict[str, tuple[Edits, tuple[str, ...]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", UNREADABLE)
 def test_data_that_is_not_as_declared(desk: Path, name: str) -> None:
     edits, words = UNREADABLE[name]
@@ -367,6 +368,7 @@ def test_a_folder_that_cannot_be_written(desk: Path, out: str, words: tuple[str,
     assert content(desk) == before
 
 
+@pytest.mark.slow
 def test_the_command_by_itself_exits_with_the_code_of_the_error(desk: Path) -> None:
     args = ("anonymize", desk / "nowhere.csv", "--quasi", "age", "-k", "3", "--out", desk / "new")
     words = [sys.executable, "-c", "from kinfold.cli import main; main()", *map(str, args)]

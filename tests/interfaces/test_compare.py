@@ -251,6 +251,7 @@ def test_the_weight_decides_and_the_sentence_says_what_the_next_costs() -> None:
     assert high.failed == ((Setting("x", 2), "no"),)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("alone")
 def test_partitioners_and_generalizers_are_ranked_together_on_every_column() -> None:
     table = FRAME.assign(town=[("north", "south", "east")[i % 3] for i in range(40)])

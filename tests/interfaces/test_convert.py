@@ -108,6 +108,7 @@ def test_any_separator_of_a_project_runs(tmp_path: Path, separator: str) -> None
     assert anonymized(tmp_path).json["released"] == 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("distance", ["equal", "ordered", "hierarchical"])
 def test_t_closeness_is_carried_over_with_its_distance(tmp_path: Path, distance: str) -> None:
     said = f"0.5-closeness with {distance} distance for attribute 'illness'"

@@ -130,6 +130,7 @@ def test_the_documents_have_the_same_bytes_each_time_and_both_checkers_accept_th
     assert ("apostrophe" in (made[0] / "dictionary.md").read_text("utf-8")) == ("spreadsheet_safe" in output)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_a_changed_document_is_found_by_both_checkers_and_a_missing_one_is_no_problem(
     name: str, tmp_path: Path

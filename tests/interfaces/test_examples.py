@@ -35,7 +35,6 @@ from postgres import PASSWORD, Server
 pytestmark = [pytest.mark.compiled, pytest.mark.slow]
 
 RUNNABLE = [page for page in PAGES if any(block.kind in KINDS for block in blocks(page))]
-SLOW = ("README.md", "comparing.md", "compare")  # more than a few seconds
 DEMO = ["kinfold", "demo", "--out", "demo"]
 YOURS = {  # by page, the files that a reader comes with: each says so
     "docs/arx.md": ("study.deid",),
@@ -155,7 +154,7 @@ def check(command: Command, folder: Path, demo: Path | None = None) -> None:
 
 @pytest.mark.parametrize(
     ("name", "command"),
-    [pytest.param(*each, marks=pytest.mark.slow if each[0] in SLOW else ()) for each in helped()],
+    list(helped()),
     ids=lambda each: each if isinstance(each, str) else "",
 )
 def test_the_examples_of_the_help_run(
@@ -183,7 +182,7 @@ def test_every_command_has_an_example() -> None:
 
 @pytest.mark.parametrize(
     "page",
-    [pytest.param(page, marks=pytest.mark.slow) if page.name in SLOW else page for page in RUNNABLE],
+    RUNNABLE,
     ids=lambda page: str(page.relative_to(ROOT)),
 )
 def test_the_examples_of_a_page_run(

@@ -128,7 +128,6 @@ def check_told(command: Command, number: signal.Signals, changed: bool) -> None:
         assert len(command.said.splitlines()) == 1
 
 
-@pytest.mark.slow
 @pytest.mark.trust("runs of kills")
 @pytest.mark.timeout(1500)
 def test_kills_at_random_moments(desk: Path, record_property: Callable[[str, object], None]) -> None:

@@ -31,6 +31,7 @@ def released(source: Any, *quasi: str, **request: Any) -> Release:
     return kinfold.anonymize(source, quasi=quasi, k=2, method="mdav", **request)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "column",
     [

@@ -204,6 +204,7 @@ def test_an_index_that_is_dropped_leaves_a_range(name: str) -> None:
     assert [*result.columns] == ["age", "city"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", first(INDEXES, 6))
 def test_an_index_that_is_released_is_the_index_of_its_rows_again(name: str) -> None:
     index = INDEXES[name]
@@ -231,6 +232,7 @@ def test_names_of_an_index_without_one_do_not_clash() -> None:
     assert [column.name for column in kinfold.profile(frame).columns] == ["level_0", "age", "index"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "index", [None, pd.RangeIndex(5, 10), pd.RangeIndex(10, 0, -2), pd.Index([0, 1, 2, 3, 4], dtype="int32")], ids=str
 )
@@ -335,6 +337,7 @@ ARROW = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ARROW.values(), ids=ARROW)
 @pytest.mark.parametrize("role", ["other", "quasi"])
 def test_arrow_columns_hold_what_occurs_and_no_metadata(kind: pa.DataType, role: str) -> None:

@@ -245,6 +245,7 @@ def by_hand(rows: list[list[str]]) -> tuple[float, float]:
     return 1 - float(np.mean(lost_prec)), 1 - float(np.mean(lost_grain))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["lattice", "datafly", "mdav"])
 def test_prec_and_granularity_of_a_generalized_release_are_those_of_a_count_by_hand(
     tmp_path: Path, method: str
@@ -285,6 +286,7 @@ def test_a_dropped_record_loses_its_numbers_and_its_categories() -> None:
     assert kept["loss"]["sse_ratio"] == pytest.approx(1 / 26)
 
 
+@pytest.mark.slow
 def test_roles_on_the_command_line_measure_like_a_policy_file(tmp_path: Path) -> None:
     anonymized(tmp_path, policy())
     both = (tmp_path / "table.csv", tmp_path / "out" / "public" / "release.csv")

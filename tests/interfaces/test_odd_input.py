@@ -99,12 +99,11 @@ def wide(columns: int) -> str:
     return "\n".join([names, *(",".join(str(i * row % 7) for i in range(columns)) for row in range(8))])
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     ("form", "columns"),
     [
-        ("csv", 1_500),
+        ("csv", 600),
         ("parquet", 300),
         pytest.param("csv", 10_000, marks=[pytest.mark.long, pytest.mark.trust("wide tables")]),
     ],
@@ -201,7 +200,6 @@ DEEP = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", DEEP)
 def test_a_policy_that_is_deep_or_long(tmp_path: Path, name: str) -> None:
     table, policy = text(tmp_path, "table.csv", "a,b\n1,2\n1,2\n"), text(tmp_path, "policy.toml", DEEP[name])

@@ -57,6 +57,7 @@ values = st.sampled_from([None, "", "a", "b", "ä,ß", 'q"q', "=1+1", "two\nline
 numbers = st.one_of(st.none(), st.sampled_from([0.0, -0.0, 0.1, 1e300, 2.5]), st.integers(-3, 3).map(float))
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(
     st.lists(st.tuples(values, numbers, st.integers(0, 2)), min_size=1, max_size=25),
@@ -99,6 +100,7 @@ def test_the_rows_of_all_parts_are_those_of_the_one_file_in_its_order(
             assert header + b"".join(text.removeprefix(header) for text in texts) == whole.read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 @pytest.mark.parametrize("many", [1, 1000])  # many equal rows are counted before they are sorted
 def test_a_release_in_parts_has_the_rows_of_the_one_file(
@@ -127,6 +129,7 @@ def test_more_parts_than_rows_are_as_many_parts_as_rows(tmp_path: Path) -> None:
     assert kinfold.verify(out, twice=True).holds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_parts_of_a_size_are_about_that_large(form: str, tmp_path: Path) -> None:
     table = pa.table({"x": [f"{i * 7919 % 1000003:040x}" for i in range(120_000)]})
@@ -273,6 +276,7 @@ def test_the_studio_packs_and_saves_parts(made: Path, tmp_path: Path) -> None:
     assert kinfold.verify(tmp_path / "saved", twice=True).holds
 
 
+@pytest.mark.slow
 def test_measure_and_diff_read_parts(tmp_path: Path) -> None:
     parquet.write_table(people(), tmp_path / "t.parquet")
     for name, output in (("one", {}), ("many", {"parts": 3})):
@@ -291,6 +295,7 @@ def test_measure_and_diff_read_parts(tmp_path: Path) -> None:
         kinfold.verify(pattern, policy() | {"source": {"parts": True}}, twice=True)
 
 
+@pytest.mark.slow
 def test_later_releases_of_the_same_people_read_parts(tmp_path: Path) -> None:
     table = people().append_column("id", pa.array(range(300)))
     asked = policy(parts=4) | {"columns": COLUMNS | {"id": {"role": "identifier"}}}
@@ -305,6 +310,7 @@ def test_later_releases_of_the_same_people_read_parts(tmp_path: Path) -> None:
     assert estimated.estimated
 
 
+@pytest.mark.slow
 def test_the_command_and_python_write_parts(tmp_path: Path) -> None:
     parquet.write_table(people(), tmp_path / "t.parquet")
     asked = ("--quasi", "age,sex", "--confidential", "disease", "-k", "5")

@@ -43,6 +43,7 @@ EXHIBITS = {  # every table, figure and example that a paper numbers
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", PAPERS)
 def test_every_table_figure_and_example_is_listed(number: str, found: Any) -> None:
     paper = next(each for each in found["papers"] if each["paper"] == number)

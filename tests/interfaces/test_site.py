@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from chromium import opened
 from documents import FORMULA, FORMULAS, prose
 from examples import PAGES, ROOT
 from kinfold.measures.measure_table import CATALOGUE
@@ -141,20 +140,21 @@ def search(page: Any, words: str, expected: str) -> None:
     assert found.count()
 
 
-def test_pages_fit_large_and_small_screens_by_day_and_night_ask_nobody_else_and_can_be_searched(site: Path) -> None:
+def test_pages_fit_large_and_small_screens_by_day_and_night_ask_nobody_else_and_can_be_searched(
+    browser: Any, site: Path
+) -> None:
     """From disk, as whoever has no server opens them."""
     elsewhere: list[str] = []
-    with opened() as browser:
-        for width, scheme in ((1280, "light"), (400, "dark")):
-            context = browser.new_context(viewport={"width": width, "height": 860}, color_scheme=scheme)
-            page = context.new_page()
-            page.on("request", lambda asked: elsewhere.append(asked.url))
-            for path in LOOKED_AT:
-                page.goto((site / path).as_uri())
-                assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0, (path, width)
-                ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
-                assert (sum(map(int, re.findall(r"\d+", ground)[:3])) < 200) == (scheme == "dark"), (path, ground)
-            if width > 1000:
-                search(page, "earth mover", "t-closeness")
-            context.close()
+    for width, scheme in ((1280, "light"), (400, "dark")):
+        context = browser.new_context(viewport={"width": width, "height": 860}, color_scheme=scheme)
+        page = context.new_page()
+        page.on("request", lambda asked: elsewhere.append(asked.url))
+        for path in LOOKED_AT:
+            page.goto((site / path).as_uri())
+            assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0, (path, width)
+            ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+            assert (sum(map(int, re.findall(r"\d+", ground)[:3])) < 200) == (scheme == "dark"), (path, ground)
+        if width > 1000:
+            search(page, "earth mover", "t-closeness")
+        context.close()
     assert [asked for asked in elsewhere if not asked.startswith((site.as_uri(), "data:", "blob:"))] == []

@@ -42,8 +42,6 @@ CONFIDENTIAL = {
     "francdat.csv": {"Num1", "Num2"},
     "adult/adult.csv": {"salary-class"},
 }
-SLOW = pytest.mark.slow
-FILES = [pytest.param(name, marks=SLOW if name != "francdat.csv" else ()) for name in CONFIDENTIAL]
 
 Columns = dict[str, list[str]]
 
@@ -103,7 +101,7 @@ def decimals(number: Decimal) -> int:
 
 
 @pytest.mark.parametrize("planted", [False, True], ids=["as it is", "with nulls"])
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", CONFIDENTIAL)
 def test_a_statistician_accepts_what_the_starter_policy_releases(name: str, planted: bool, tmp_path: Path) -> None:
     data = found(name)
     if planted:

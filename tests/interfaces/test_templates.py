@@ -44,6 +44,7 @@ def test_without_a_table_it_parses_and_says_that_it_is_no_legal_advice(name: str
     assert Policy.parse(tomllib.loads(uncommented)).columns["name"].role == "identifier"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", first(NAMES, 2))
 def test_fitted_to_a_table_it_runs_to_a_verified_release(name: str, table: Path, tmp_path: Path) -> None:
     policy, out = tmp_path / "policy.toml", tmp_path / "out"

@@ -31,6 +31,7 @@ def needed(path: str | None, missing: str) -> str:
     return path
 
 
+@pytest.mark.slow
 def test_the_scripts_of_the_page() -> None:
     files = sorted(map(str, HERE.glob("*.test.mjs")))
     assert len(files) >= 5
@@ -41,6 +42,7 @@ def test_the_scripts_of_the_page() -> None:
     assert "# fail 0" in ran.stdout
 
 
+@pytest.mark.slow
 def test_eslint_finds_nothing() -> None:
     linter = ESLINT if ESLINT.exists() else None
     path = needed(linter and str(linter), "no eslint on this machine: `make axe` fetches it from npm")

@@ -84,6 +84,7 @@ def asked(method: str, kind: str, **more: Any) -> dict[str, Any]:
 EVERYDAY = {*product(("mdav",), KINDS[::2]), *product(("t-first",), ("mixed",))}  # the others take a second each
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize(
     ("method", "kind"),

@@ -95,6 +95,7 @@ def test_k_first_gives_the_same_labels_as_its_twin_before_the_merge(start):
         assert labels.tolist() == twin.k_first(points, k, list(column), t).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("records", "seeds"), [(90, range(12)), (500, [0])])
 def test_k_first_from_trees_gives_the_labels_of_one_record_after_the_other(records, seeds):
     for seed in seeds:

@@ -93,6 +93,7 @@ def to_values(cells: Sequence[Any], source: dict[str, Any], *, stored: bool) -> 
     return [c if v is None else float(v) for c, v in zip(cells, values, strict=True)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["csv", "xlsx", "parquet", "frame"])
 @settings(max_examples=cases(60, 100))
 @given(written_columns())
@@ -161,6 +162,7 @@ TOTALS = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=cases(60, 100))
 @given(st.lists(st.lists(TOTALS, min_size=3, max_size=3), min_size=1, max_size=8))
 @pytest.mark.parametrize("kind", ["csv", "xlsx", "parquet"])

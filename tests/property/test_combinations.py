@@ -56,6 +56,7 @@ def test_both_checkers_find_what_the_definition_says(seed: int, size: int) -> No
         assert finding.holds is plain["holds"] is holds
 
 
+@pytest.mark.slow
 @given(seeds, sizes, st.integers(2, 4))
 def test_the_largest_part_that_keeps_it_remains(seed: int, size: int, k: int) -> None:
     """No set of classes that keeps the promise has a class that is marked."""
@@ -131,6 +132,7 @@ def test_classes_that_are_k_anonymous_imply_it() -> None:
     assert all(model.check(kept).holds for model in models)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["local-suppression", "lattice", "mdav", "datafly", "mingen-cell"])
 def test_a_release_says_on_which_combinations_k_holds(method: str, tmp_path: Path) -> None:
     quasi = {f"q{a}": {"role": "quasi", "type": "nominal"} for a in range(4)}
@@ -173,6 +175,7 @@ def test_both_checkers_find_the_confidence_of_columns_of_every_type(tmp_path: Pa
     )
 
 
+@pytest.mark.slow
 def test_a_wide_table_loses_less_than_for_k_on_all_columns() -> None:
     table, quasi = few(300, 2, width=10), [f"q{a}" for a in range(10)]
     loss = {}

@@ -162,6 +162,7 @@ def asked(method: str, quasi: str, missing: str, repair: bool) -> dict[str, Any]
 CASES = [("all", "separate"), ("all", "mean"), ("some", "mean"), ("other", "drop"), ("some", "separate")]
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize("method", first(list_methods(), 2))
 def test_every_method_counts_rules_and_keeps_them_where_asked(method: str) -> None:
@@ -241,6 +242,7 @@ def count_other_images(source: pa.Table, rows: list[dict[str, Any]], first: str,
     return sum(image[row[first]] != row[second] for row in judged)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("repair", [False, True])
 @pytest.mark.parametrize("seed", range(3))
 def test_a_function_is_read_from_the_source_counted_and_kept(seed: int, repair: bool) -> None:
@@ -305,6 +307,7 @@ def test_rules_that_mean_nothing_are_problems_of_the_policy(check: str, told: st
     assert any("no column 'nobody'" in problem for problem in problems)
 
 
+@pytest.mark.slow
 def test_faces_say_when_a_release_breaks_more_than_its_source(tmp_path: Path) -> None:
     source = pa.table({"part": list(range(12)), "total": [2 * i for i in range(12)]})
     columns = {"part": {"role": "quasi"}, "total": {"role": "other"}}

@@ -48,6 +48,7 @@ def table(seed: int, largest: int = 10) -> tuple[np.ndarray, int]:
     return (np.round(x) if seed % 3 == 0 else x), k
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40))
 def test_the_exact_end_gives_the_optimum_of_small_tables(seed):
     x, k = table(seed)
@@ -168,6 +169,7 @@ def released(table: dict[str, Any], k: int, **method: Any) -> kinfold.Release:
     return kinfold.anonymize(pa.table(table), policy)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("method", ["auto", "v-mdav"])
 def test_no_division_into_classes_loses_less(seed: int, method: str) -> None:

@@ -42,6 +42,7 @@ def written(path: Path, header: list[str], rows: list[tuple[str, ...]]) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("decimal", "thousands"), MARKS)
 @settings(max_examples=cases(8, 5), deadline=None)
 @given(numbers=st.lists(NUMBERS, min_size=1, max_size=8))

@@ -159,6 +159,7 @@ def spoil(frame: Any) -> None:
         frame[0, "weight"] = -7.0
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(
     library=st.sampled_from(["pandas", "polars", "pyarrow"]),
@@ -182,6 +183,7 @@ def _types(frame: Any) -> list[Any]:
     return list(frame.schema.types if isinstance(frame, pa.Table) else frame.dtypes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
 def test_what_is_saved_and_labelled_is_what_was_verified(library: str, tmp_path: Path) -> None:
     source = Source(library)

@@ -29,7 +29,6 @@ def judge() -> Iterator[Judge]:
         yield called
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("first", range(0, COUNT, PART))
 def test_no_release_is_false(first: int, judge: Judge, tmp_path: Path) -> None:

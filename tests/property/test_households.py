@@ -82,6 +82,7 @@ def judge(public: Path, k: int, household_k: int | None = None) -> None:
     tally_up("releases of households judged", 1)
 
 
+@pytest.mark.slow
 @settings(max_examples=cases(4, 15), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     seed=st.integers(0, 2**31),
@@ -111,6 +112,7 @@ def test_a_promise_that_one_class_misses_is_refused_before_anything_is_made(shar
         kinfold.anonymize(survey(1), asked)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["csv", "frame"])
 def test_gaps_of_numbers_and_dates_are_filled_from_other_members(form: str, tmp_path: Path) -> None:
     chance, table = np.random.default_rng(8), survey(8)
@@ -128,6 +130,7 @@ def test_gaps_of_numbers_and_dates_are_filled_from_other_members(form: str, tmp_
     assert pd.read_csv(public / "release.csv")[["income", "moved"]].notna().all(axis=None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "method", [name for name in methods() if name not in ("auto", "univariate", "mingen-cell", "mu-argus")]
 )
@@ -139,6 +142,7 @@ def test_every_method_keeps_households_together(method: str, tmp_path: Path) -> 
     judge(release.save(tmp_path / "out") / "public", 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["lattice", "datafly", "mingen", "local-suppression"])
 def test_generalized_members_show_the_same_without_surrogates(method: str) -> None:
     table = survey(7).assign(income=1000, place=lambda t: t.index)  # fewer tuples than records
@@ -204,6 +208,7 @@ def test_an_attribute_can_be_stated(tmp_path: Path) -> None:
         kinfold.anonymize(table.assign(hid=[None, None, *table.hid[2:]]), ask())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "words"),
     [

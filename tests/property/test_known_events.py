@@ -70,6 +70,7 @@ def read(folder: Path) -> list[dict[str, str]]:
     return rows
 
 
+@pytest.mark.slow
 @settings(max_examples=cases(4, 15), deadline=None)
 @given(
     seed=st.integers(0, 10**6),
@@ -96,6 +97,7 @@ def test_the_file_alone_confirms_that_known_events_match_k_people(
         assert not first or (max(first) - min(first)).days <= found["first events"] <= 60
 
 
+@pytest.mark.slow
 def test_the_days_between_the_events_of_a_person_are_kept_exactly_and_nothing_else_of_dates() -> None:
     table = visits(1, 200)
     last = table.groupby("pid").day.transform("max")
@@ -143,6 +145,7 @@ def test_codes_are_true_of_their_event_and_generalized_alike() -> None:
     assert len({str(new).count("*") for new in frame.code.dropna()}) == 1
 
 
+@pytest.mark.slow
 def test_no_secret_and_no_offset_is_public(tmp_path: Path) -> None:
     """A second run draws other offsets; of the release it changes the digest and the measured days, nothing else."""
     table, contents = visits(3), []
@@ -198,6 +201,7 @@ def test_matches_are_counted_by_the_definition(events: list[tuple[int, int, int]
     assert bool(len(rare)) == any((count < 2).any() for _, count in count_matches(numbered, known))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -232,6 +236,7 @@ MOMENT: dict[str, Any] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", ["other", "confidential"])
 @pytest.mark.parametrize("name", MOMENT)
 def test_a_column_that_tells_when_an_event_was_is_refused(name: str, role: str) -> None:

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import kinfold
-from everyday import first
+from everyday import first, pairwise
 from kinfold import checker
 from kinfold.errors import DataError, PolicyError
 from kinfold.methods.blocks import routing
@@ -270,6 +270,7 @@ def released(source: Any, column: dict[str, Any], privacy: dict[str, Any], folde
     return folder / "public"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("privacy", PRIVACY, ids=str)
 @pytest.mark.parametrize("kind", [None, "nominal", "order", "hierarchy"])
 def test_numbers_of_a_csv_file_are_told_apart_as_numbers(
@@ -314,9 +315,8 @@ SOURCES = {
 }
 
 
-@pytest.mark.parametrize("form", ["csv", "parquet"])
-@pytest.mark.parametrize("source", [*SOURCES, "parquet"])
-@pytest.mark.parametrize("kind", [None, "nominal"])
+@pytest.mark.slow
+@pairwise(source=[*SOURCES, "parquet"], kind=[None, "nominal"], form=["csv", "parquet"])
 def test_the_two_zeros_of_a_frame_are_one_value(source: str, kind: str | None, form: str, tmp_path: Path) -> None:
     x = np.random.default_rng(7).choice([0.0, -0.0, 1.0], 60, p=[0.4, 0.4, 0.2])
     data = table(x)

@@ -98,6 +98,7 @@ def test_minimal_generalizations_are_those_below_which_nothing_holds(models, see
     assert [node.levels for node in Lattice(table, models, suppression).minimal()] == minimal
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("suppression", [0, 1, 1.0])
 @pytest.mark.parametrize(
@@ -204,6 +205,7 @@ def test_a_minimal_generalization_tells_who_holds_what() -> None:
     assert any(note.startswith("risk.minimality: someone who knows the method") for note in measures["notes"])
 
 
+@pytest.mark.slow
 def test_a_level_that_may_be_a_random_one_proves_nothing() -> None:
     seeds = [10**12 + seed for seed in range(8)]
     measured = [_released(extra_level=0.5, seed=seed).measures["risk"]["minimality"]["belief"] for seed in seeds]

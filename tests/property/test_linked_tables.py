@@ -77,6 +77,7 @@ def join(public: Path, *others: str) -> list[dict[str, str]]:
     return rows
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(3000)  # with KINFOLD_TRUST_SCALE
 @settings(max_examples=cases(5, 10), deadline=None)
 @given(
@@ -115,6 +116,7 @@ def released(tmp_path_factory: Any) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_each_file_has_its_rows_and_columns_and_the_surrogate(released: Path) -> None:
     public = released / "out/public"
     visits, people, towns = (read(public / f"{name}.csv") for name in ("release", "patients", "towns"))
@@ -129,6 +131,7 @@ def test_each_file_has_its_rows_and_columns_and_the_surrogate(released: Path) ->
     assert [each["path"] for each in package["resources"]] == ["release.csv", "patients.csv", "towns.csv"]
 
 
+@pytest.mark.slow
 def test_classes_are_those_of_the_joined_table(released: Path) -> None:
     one = kinfold.anonymize(released / "visits.csv", policy(released)).frame.to_pandas()
     people = pd.read_csv(released / "people.csv").rename(columns={"number": "pid"})

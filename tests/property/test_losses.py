@@ -142,6 +142,7 @@ def drawn_column(random: np.random.Generator, n: int, kind: str) -> tuple[list[A
     return before, after, plain.cells(before, after, plain.nominal, None, values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_every_kind_of_column_agrees_with_its_exact_twin(seed: int) -> None:
     random = np.random.default_rng(seed)
@@ -160,6 +161,7 @@ def test_every_kind_of_column_agrees_with_its_exact_twin(seed: int) -> None:
     assert found["overall"] == pytest.approx(float(plain.mean([exact for *_, exact in drawn.values()])), abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_coarser_statements_never_lose_less(seed: int) -> None:
     random = np.random.default_rng(seed)
@@ -189,6 +191,7 @@ def released(drawn: Case) -> kinfold.Release | None:
         return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_the_loss_of_any_release_is_from_0_to_1_and_0_only_where_every_value_can_be_told(seed: int) -> None:
     drawn = usable(seed, lambda drawn: released(drawn) is not None)
@@ -204,6 +207,7 @@ def test_the_loss_of_any_release_is_from_0_to_1_and_0_only_where_every_value_can
         assert found["overall"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize("method", ["datafly", "lattice", "mu-argus", "mingen-cell"])
 @pytest.mark.parametrize("suppressed", ["drop", "star"])

@@ -22,6 +22,7 @@ from reference.mdav import mdav as twin
 from reference.t_first_plain import t_first_plain
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", range(10))
 def test_mdav_gives_the_labels_of_its_twin(block):
     for seed in range(block * 60, block * 60 + 60):
@@ -29,6 +30,7 @@ def test_mdav_gives_the_labels_of_its_twin(block):
         np.testing.assert_array_equal(mdav(points, k), twin(points, k), err_msg=f"seed {seed}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flat", [False, True])
 @pytest.mark.parametrize("block", first(range(5), 2))
 def test_the_kernels_give_the_labels_of_the_plain_way(flat, block):
@@ -40,6 +42,7 @@ def test_the_kernels_give_the_labels_of_the_plain_way(flat, block):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["gaussian", "levels", "decimals", "copies", "wide", "line"])
 def test_tree_and_plain_way_agree_on_larger_tables(shape):
     random = np.random.default_rng(7)
@@ -48,6 +51,7 @@ def test_tree_and_plain_way_agree_on_larger_tables(shape):
         np.testing.assert_array_equal(mdav_compiled(points, 5, no_progress), mdav_plain(points, 5, no_progress))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["gaussian", "levels", "huge", "signed zeros"])
 def test_where_queries_for_the_farthest_visit_many_nodes_hubs_bound_them_and_the_labels_stay(shape, monkeypatch):
     monkeypatch.setattr(index, "_FAR_VISITS", 0)

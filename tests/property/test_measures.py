@@ -364,6 +364,7 @@ def can_be_released(drawn: Case) -> bool:
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", first(range(10), 4))
 def test_every_measure_of_a_release_is_a_finite_number_or_null_with_a_reason(seed: int) -> None:
     drawn = usable(seed, can_be_released)
@@ -381,6 +382,7 @@ def test_every_measure_of_a_release_is_a_finite_number_or_null_with_a_reason(see
     assert found["risk"]["linkage"] <= 1 / found["k"] + 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", first(range(5), 2))
 def test_measuring_a_released_frame_gives_what_the_release_recorded(seed: int) -> None:
     drawn = usable(seed, lambda drawn: bool(drawn.kept.all()) and can_be_released(drawn), round=False)
@@ -396,6 +398,7 @@ def test_measuring_a_released_frame_gives_what_the_release_recorded(seed: int) -
         assert again[key] == close, key
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_a_released_frame_without_the_dropped_rows_is_not_paired_with_its_original(seed: int) -> None:
     drawn = usable(seed, lambda drawn: not drawn.kept.all() and can_be_released(drawn), round=False)

@@ -43,7 +43,6 @@ PART = 25
 TABLES, COLUMNS = cases(25, 200), cases(100, 500)
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("first", range(0, TABLES, PART))
 def test_both_checkers_agree_with_every_other_opinion(first: int) -> None:

@@ -66,6 +66,7 @@ def read(folder: Path) -> pd.DataFrame:
     return pd.read_csv(folder / "public/release.csv", dtype=str, keep_default_na=False)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(3000)  # with KINFOLD_TRUST_SCALE
 @settings(max_examples=cases(14, 20), deadline=None)
 @given(seed=st.integers(0, 10**6), asked=st.sampled_from(ASKED), method=st.sampled_from([*PARTITIONERS, *GENERALIZERS]))

@@ -55,6 +55,7 @@ ALL = {
 }
 
 
+@pytest.mark.slow
 @settings(max_examples=6, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from(["noise", "rank", "micro"]), st.sampled_from(["wage", "tax", "day"]))
 def test_numbers_and_dates_keep_their_type_and_their_invariants(seed: int, kind: str, name: str) -> None:
@@ -103,6 +104,7 @@ def test_a_stated_matrix_is_made_invariant() -> None:
     assert release.frame["ill"].eq("cold").equals(table(n=2_000)["ill"].eq("cold"))
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(tmp_path: Path) -> None:
     source = tmp_path / "table.csv"
     table().to_csv(source, index=False)
@@ -123,6 +125,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(tmp_path: Pa
     assert (repeated / "public" / "release.csv").read_bytes() == files["first"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", ["polars", "pyarrow"])
 def test_other_frames_hold_the_same_values(library: str) -> None:
     before = pl.from_pandas(table()) if library == "polars" else pl.from_pandas(table()).to_arrow()
@@ -226,6 +229,7 @@ def households(seed: int = 0, count: int = 60) -> pd.DataFrame:
     return table(seed, int(sizes.sum())).assign(**each.loc[each.index.repeat(sizes)].reset_index(drop=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", ["other", "quasi"])
 def test_households_exchange_their_regions(role: str, tmp_path: Path) -> None:
     """Regions keep their households by size; who shares a value with fewer than four others of an area moved."""

@@ -78,6 +78,7 @@ def tuples(frame: Any, names: list[str]) -> list[tuple[Any, ...]]:
     return list(zip(*columns, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", first(KINDS))
 @EXAMPLES
 @given(drawn=cases)
@@ -93,6 +94,7 @@ def test_every_released_tuple_is_shared_by_k_records(kind: str, drawn: Case) -> 
     assert kinfold.verify(release.frame, drawn.policy).to_dict() == release.verdict.to_dict()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", first(KINDS))
 @EXAMPLES
 @given(drawn=cases)
@@ -123,6 +125,7 @@ def seconds(values: list[Any]) -> np.ndarray:
     return pd.to_datetime(pd.Series(values, dtype=object)).astype("datetime64[us]").astype(np.int64).to_numpy() / 1e6
 
 
+@pytest.mark.slow
 @EXAMPLES
 @given(drawn=exact_cases)
 def test_means_are_preserved(drawn: Case) -> None:
@@ -334,6 +337,7 @@ def test_rows_are_not_touched_before_the_recoding_is_applied(method, monkeypatch
     assert len(release.plan.recoding.labels) == 4  # one for each tuple
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", first(METHODS, 2))
 @settings(max_examples=12, deadline=None)
 @given(table=tables())
@@ -349,6 +353,7 @@ def test_a_generalized_release_is_k_anonymous_and_every_value_in_it_is_true(meth
     assert rows.index.equals(pd.RangeIndex(len(rows)))  # gaps would tell which records were left out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", first(["lattice", "datafly", "mu-argus"]))
 @settings(max_examples=10, deadline=None)
 @given(table=tables())

@@ -101,6 +101,7 @@ def nulls_as_text(rows: pa.Table) -> pa.Table:
     return rows.set_column(1, "zip", rows.column("zip").fill_null("NA"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 @pytest.mark.parametrize(
     ("edit", "said"),

@@ -53,6 +53,7 @@ def anonymize(table: pd.DataFrame, known: pd.DataFrame, asked: dict[str, Any], m
         return kinfold.anonymize(table, policy)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10**6), st.sampled_from(["lattice", "mingen", "datafly", "mingen-cell", "mu-argus"]))
 def test_the_people_of_each_class_are_those_who_fit_it(seed: int, method: str) -> None:
     known = people(seed)

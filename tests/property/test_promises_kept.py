@@ -50,6 +50,7 @@ REQUESTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", first([3, 20]))
 @pytest.mark.parametrize("name", REQUESTS)
 def test_every_promise_is_kept_and_the_release_is_always_the_same(name: str, k: int) -> None:

@@ -44,6 +44,7 @@ def test_rows_in_their_order_are_paired_by_position(both: Any) -> None:
     assert ("'disease' is the same in every row" in found["pairing"]) == ("disease" in table.column_names)
 
 
+@pytest.mark.slow
 @given(data=st.data())
 @settings(max_examples=25)
 def test_a_reordered_copy_is_never_measured_by_position_without_a_word(both: Any, data: st.DataObject) -> None:
@@ -138,6 +139,7 @@ def test_a_copy_of_generalized_rows_is_paired_by_classes(both: Any) -> None:
     assert found["loss"]["overall"] == pytest.approx(release.measures["loss"]["overall"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rowid", "place", "RowID", "c0", "label"])
 @pytest.mark.parametrize("method", ["mdav", "lattice"])  # which recode by row, and by distinct values
 def test_rows_keep_their_order_in_a_file_whatever_a_column_is_called(name: str, method: str, tmp_path: Path) -> None:

@@ -122,6 +122,7 @@ def plain_disclosure(
     return {p: len(each) for p, each in candidates.items()}, sets, shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(cases(4, 10)))
 def test_a_release_after_an_earlier_one_keeps_the_values_of_each_class(seed: int, tmp_path: Path) -> None:
     everyone = clinic(seed, 120)
@@ -152,6 +153,7 @@ def test_a_release_after_an_earlier_one_keeps_the_values_of_each_class(seed: int
     assert all(len(each) == 1 for each in plain_disclosure([rows_of(second, april), rows_of(third, april)])[1].values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(cases(2, 10)))
 def test_what_two_releases_disclose_is_what_its_definition_says(seed: int, tmp_path: Path) -> None:
     everyone, secret = clinic(seed, 60), tmp_path / "secret"
@@ -175,6 +177,7 @@ def test_what_two_releases_disclose_is_what_its_definition_says(seed: int, tmp_p
     assert not any(f"{quote}{pid}{quote}".encode() in public for pid, quote in product(everyone.pid, ('"', ",")))
 
 
+@pytest.mark.slow
 def test_without_people_the_nearest_classes_are_an_estimate(tmp_path: Path) -> None:
     table = clinic(0, 60)
     for name, rows in {"march": table[:50], "april": table[10:].reset_index(drop=True)}.items():

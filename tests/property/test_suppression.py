@@ -132,6 +132,7 @@ def test_the_records_that_fill_a_class_are_within_the_limit(method: str, seed: i
             assert gone(kinfold.anonymize(table(seed), asked)) <= suppression
 
 
+@pytest.mark.slow
 def test_records_left_out_for_a_missing_value_count() -> None:
     source = table(0, 0.1)
     lacking = int(source["age"].isna().sum())
@@ -167,6 +168,7 @@ def test_both_pages_say_how_many_records_are_suppressed(tmp_path: Path, how: str
         assert re.search(rf"<dt>{title}</dt><dd>{gone(release)}</dd>", html)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [name for name in list_methods() if name != "univariate"])
 def test_every_method_says_its_expected_time_before_it_starts(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "MIN_ANNOUNCED_SECONDS", 0.0)

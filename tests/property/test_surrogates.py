@@ -50,6 +50,7 @@ def policy(asked: dict[str, Any], **output: Any) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 @settings(max_examples=cases(6, 20), deadline=None)
 @given(seed=st.integers(0, 10**6), asked=st.sampled_from(ASKED))
 def test_every_promise_about_people_is_found_by_counting_the_file(tmp_path_factory: Any, seed: int, asked: Any) -> None:
@@ -90,6 +91,7 @@ def read(folder: Path) -> pd.DataFrame:
     return pd.read_csv(folder / "public/release.csv")
 
 
+@pytest.mark.slow
 def test_a_surrogate_is_fresh_in_each_release_and_says_only_which_rows_are_of_one_person(made: Path) -> None:
     source, one, two = pd.read_csv(made / "t.csv"), read(made / "one"), read(made / "two")
     assert not {*one.pid.dropna()} & {*two.pid.dropna()}
@@ -101,6 +103,7 @@ def test_a_surrogate_is_fresh_in_each_release_and_says_only_which_rows_are_of_on
     assert "random" in (made / "one/public/certificate.json").read_text()
 
 
+@pytest.mark.slow
 def test_keys_of_one_secret_link_releases_and_nothing_else_does(made: Path, tmp_path: Path) -> None:
     keyed, later = read(made / "keyed"), read(made / "later")
     assert keyed.pid.value_counts().to_dict() == later.pid.value_counts().to_dict()

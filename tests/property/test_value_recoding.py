@@ -114,6 +114,7 @@ def asked(method: str = "mdav", **more: Any) -> dict[str, Any]:
     return {"privacy": {"k": 3, **needs_t, **more}, "method": {"name": method}, "columns": columns}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", first(list_methods(), 5))
 def test_every_method_releases_recoded_values(method: str) -> None:
     source = table()
@@ -277,6 +278,7 @@ def test_a_fraction_in_a_map_is_no_whole_number() -> None:
         assert engine.recode(frame, how, engine.schema(frame)).changed["x"] == 0
 
 
+@pytest.mark.slow
 def test_nothing_public_depends_on_what_recoding_hid(tmp_path: Path) -> None:
     random = np.random.default_rng(3)
     plain = {"age": random.integers(18, 80, 60), "job": random.choice(["smith", "baker"], 60)}

@@ -18,6 +18,8 @@ from proposals.scores import list_dangers, score_tables
 from proposals.tables import ProposalTable, list_makers
 from reference.public_data import found
 
+pytestmark = pytest.mark.slow
+
 PROPOSALS_IN_WORDS = {  # what "yes" says, and the proposed answer that it must be
     r"Shall th.+ of codes be left out: ": r"drop",
     r"mean that the value is missing\?$": r"\[.+\]",
@@ -122,7 +124,6 @@ def test_amounts_that_look_like_codes_or_keys_are_kept() -> None:
     assert profile.unit is None
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", PUBLIC)
 def test_public_files(name: str) -> None:
     profile = kinfold.profile(found(name))

@@ -186,6 +186,7 @@ def test_errors_of_the_text_have_their_lines(demo: Visitor) -> None:
     demo.post("/api/policy/draft", method="DELETE")
 
 
+@pytest.mark.slow
 def test_nothing_is_run_while_the_page_shows_another_policy(made: Studio) -> None:
     visitor = Visitor.let_in(made)
     valid = visitor.demo()["policy"]["text"]

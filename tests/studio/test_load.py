@@ -81,12 +81,13 @@ def test_many_sessions_and_requests_at_once() -> None:
         before = memory(pid)
         answers = asked_at_once(visitors)
         after = memory(pid)
-        second = crowded()
+        second = crowded() if SCALE > 1 else float("inf")  # a machine that does other things as well would decide
         slow = [seconds for _, seconds in answers if seconds > second]
         states = Counter(visitor.get(f"/api/runs/{run}")["state"] for visitor, run in zip(visitors, runs, strict=True))
         assert {status for status, _ in answers} == {200}
         assert states["failed"] == states["cancelled"] == 0
         assert states["running"] <= 2
+        assert states["queued"] >= SESSIONS // 2  # no answer waited for the runs
         assert len(slow) <= max(REQUESTS // 100, 2), f"{len(slow)} of {REQUESTS} took longer than a second of work"
         assert after - before < 300
         assert after < 1500

@@ -114,6 +114,7 @@ def test_a_safe_release_has_no_formula_and_verifies(held: str, method: str, form
     assert found.holds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["mdav", "mingen-cell"])
 def test_quoting_changes_neither_promises_nor_measures(method: str) -> None:
     table = pa.table(people())

@@ -230,6 +230,7 @@ def spoilt(content: dict[str, Any], at: tuple[Any, ...], *value: Any) -> str:
     return Certificate(changed).text()
 
 
+@pytest.mark.slow
 def test_a_certificate_that_holds_anything_else_is_answered_with_a_message(public: Path) -> None:
     file = public / "certificate.json"
     content = json.loads(file.read_text())

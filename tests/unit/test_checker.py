@@ -98,6 +98,7 @@ def table(folder: Path, text: str) -> Path:
 ROWS = "q,d\na,1\na,2\nb,1\nb,2\n"
 
 
+@pytest.mark.slow
 def test_a_table_is_what_its_certificate_says(tmp_path: Path) -> None:
     assert check_table(table(tmp_path, ROWS), certificate())["holds"]
 

@@ -70,6 +70,7 @@ VALUE_LISTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", VALUE_LISTS.values(), ids=[*VALUE_LISTS])
 def test_values_hint_at_a_special_category_whatever_the_name(values: list[str]) -> None:
     column = judge("v12", draw(2).choice(values, ROWS))

@@ -248,6 +248,7 @@ def test_an_impossible_edit_is_an_error(edit: object) -> None:
         edit([("a",), ("b",)])  # type: ignore[operator]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["%Y-%m-%d", "%d.%m.%Y", "%d %b %Y", "%m/%d/%Y", "%Y-%m-%dT00:00:00Z"])
 @pytest.mark.parametrize("gap", ["", " "])
 def test_dates_of_a_nominal_column_climb_the_calendar_however_they_are_written(

@@ -315,6 +315,7 @@ def test_nearest_records_are_the_same_uncompiled():
     assert (near == order[:, :7]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 5, 13, 100, 777])
 @pytest.mark.parametrize("places", [3, 10**6])
 def test_a_curve_is_the_same_with_and_without_a_kernel(n, places):

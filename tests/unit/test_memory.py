@@ -213,6 +213,7 @@ def test_linear_algebra_is_not_loaded_without_room(listening, monkeypatch):
         importlib.import_module("scipy.linalg")
 
 
+@pytest.mark.slow
 def test_memory_that_is_short_in_a_callback_is_remembered(listening):
     grudge = Grudge()
     del grudge

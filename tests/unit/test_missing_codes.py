@@ -206,6 +206,7 @@ UNITS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("show", "unit", "marks"), UNITS.values(), ids=[*UNITS])
 def test_numbers_with_a_unit_are_quantities(tmp_path: Path, show: Any, unit: tuple[str, ...], marks: Any) -> None:
     amounts = draw(22).lognormal(7.5, 0.5, ROWS)

@@ -129,6 +129,7 @@ def test_threads_that_call_a_kernel_first_compile_it_once(uncached):
         assert list(pool.map(uncached, range(4))) == [1, 2, 3, 4]
 
 
+@pytest.mark.slow
 @compiles
 def test_loading_a_module_compiles_none_of_its_kernels():
     code = (

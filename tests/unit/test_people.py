@@ -65,6 +65,7 @@ def test_t_holds_with_each_person_counted_once():
     assert farthest <= 0.35 + 1e-12
 
 
+@pytest.mark.slow
 def test_the_certificate_says_that_people_were_counted_before_their_column_left(tmp_path):
     kinfold.anonymize(visits(), policy(unit="pid")).save(tmp_path / "out")
     told = json.loads((tmp_path / "out/public/certificate.json").read_text())["release"]["people"]
@@ -110,6 +111,7 @@ def test_no_entropy_exceeds_the_number_of_values():
     assert found.found <= table.disease.nunique()
 
 
+@pytest.mark.slow
 def test_a_joint_promise_holds_for_whoever_knows_the_other_column(tmp_path):
     release = kinfold.anonymize(visits(n=400), policy(joint=True, l=2))
     rows = release.frame

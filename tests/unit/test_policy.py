@@ -139,6 +139,7 @@ FULL = {
 }
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(st.characters(codec="utf-8"), min_size=1), st.sampled_from(list(Role)), max_size=4))
 def test_any_name_of_a_column_survives_toml(names: dict[str, Role]) -> None:
 

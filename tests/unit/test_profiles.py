@@ -48,6 +48,7 @@ QUASI = ["zip", "Alter", "Familienstand", "sexo", "pays", "都道府県", "marit
 QUASI += ["region_name", "state_id", "Postleitzahl_Nummer", "郵便番号"]  # a number or name of a place is a place
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "expected"),
     [(name, Role.IDENTIFIER) for name in IDENTIFIERS]
@@ -59,6 +60,7 @@ def test_names_that_tell_a_role_in_any_language(name: str, expected: Role) -> No
     assert role("age", AGES) == Role.QUASI
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["Disease", "diagnosis_code", "income", "MonthlySalary", "hiv_status", "charge", "total_cost"]
 )
@@ -67,6 +69,7 @@ def test_names_that_are_sensitive(name: str) -> None:
     assert role(name, AMOUNTS) == Role.CONFIDENTIAL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["discharge", "archive_box", "width", "valid", "idea", "renamed", "solid", "x"])
 def test_names_that_say_nothing(name: str) -> None:
     assert role(name, FEW) == Role.OTHER  # with a question: see below
@@ -119,6 +122,7 @@ def draw(center: float, spread: float, decimals: int, seed: int = 0) -> list[flo
 METRES, DEGREES, SCORES = draw(2_683_000, 4000, 1), draw(47.4, 0.2, 6), draw(0, 1, 6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", [METRES, DEGREES], ids=["metres", "degrees"])
 @pytest.mark.parametrize("name", ["breitengrad", "Längengrad", "easting", "xkoord", "coord_x", "utm_n", "latitud"])
 def test_coordinates_by_their_name(name: str, values: list[float]) -> None:
@@ -173,6 +177,7 @@ BIRTHS = [(1940 + i % 60, i % 12 + 1, i * 7 % 28 + 1) for i in mixed([*range(120
 MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "values", "kind"),
     [
@@ -238,6 +243,7 @@ def test_weights_by_their_name(name: str) -> None:
 SURVEY_WEIGHTS = ["hochrechn", "Hochrechnungsfaktor", "pw", "hrf", "gewichtung", "expansion", "facteur", "ponderacion"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*SURVEY_WEIGHTS, "peso", "fexp", "factor_expansion", "coef_pond"])
 def test_weights_by_words_of_other_languages(name: str) -> None:
     assert role(name, draw(400, 60, 3)) == Role.WEIGHT
@@ -285,6 +291,7 @@ def test_numbers_of_people_that_look_like_text(write: Callable[[int], str]) -> N
     assert (profile.unit.column, profile.columns[0].role) == ("key", "identifier")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("written", ["%Y-%m-%d", "%d.%m.%Y"])
 def test_dates_as_text_in_a_frame_are_dates(written: str) -> None:
     days = pd.to_datetime("1960-01-01") + pd.to_timedelta(np.random.default_rng(5).integers(0, 9000, 200), "D")
@@ -378,6 +385,7 @@ def test_the_hierarchies_of_a_starter_policy_serve_methods_that_generalize() -> 
     assert kinfold.anonymize(table, policy).verdict.k >= 5
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_long_hierarchies_are_files_beside_the_policy(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
@@ -425,6 +433,7 @@ def test_an_identifier_that_repeats_is_a_warning() -> None:
     assert "repeats: 3 rows, 2 values" in profile.warnings[0]
 
 
+@pytest.mark.slow
 def test_the_starter_policy_of_the_demo_table_runs_as_written(tmp_path: Path) -> None:
     from pyarrow import csv
 

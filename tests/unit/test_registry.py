@@ -69,6 +69,7 @@ def test_every_kernel_is_claimed_by_a_method_by_refinement_or_by_measures() -> N
     assert claimed == set(MODULES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list_methods())
 def test_a_method_declares_no_kernel_that_it_never_loads(name: str) -> None:
     module = METHOD_MODULES[name]
@@ -123,6 +124,7 @@ def test_the_kernels_of_a_method_are_compiled_by_themselves(monkeypatch: pytest.
     assert run("warmup", "--method", "nobody").code == 2
 
 
+@pytest.mark.slow
 def test_no_other_module_has_a_case_by_the_name_of_a_method() -> None:
     allowed = {*OWN, SRC / "policy" / "registry.py", SRC / "studio" / "worker.py"}  # a job of the studio is a lattice
     for path in (path for path in FILES if path not in allowed):
@@ -147,6 +149,7 @@ def compared(node: ast.AST) -> list[ast.expr]:
     return [node.slice] if isinstance(node, ast.Subscript) else []
 
 
+@pytest.mark.slow
 def test_models_are_not_asked_what_attributes_they_have() -> None:
     for path, node in ((each, node) for each in FILES for node in ast.walk(ast.parse(each.read_text()))):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("getattr", "hasattr"):

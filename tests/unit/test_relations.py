@@ -239,6 +239,7 @@ def test_the_proposed_k_protects_people_without_a_number() -> None:
     assert count_fewest_people(table, who) >= 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [60, 500, 5000])
 @pytest.mark.parametrize("kind", ["people", "pupils", "birthdays", "members"])
 def test_facts_that_repeat_by_chance_are_no_question(rows: int, kind: str) -> None:
@@ -287,6 +288,7 @@ def test_uniqueness_counts_people() -> None:
     assert column(profile, "patient").unique == 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "mean"), [("WTFINAL", 400.0), ("rb050", 40.0), ("poids", 1.0), ("z", 1.0)])
 def test_weights_are_never_released_exactly(name: str, mean: float) -> None:
     rng = draw(7)
@@ -392,6 +394,7 @@ def test_more_than_five_confidential_columns_are_all_protected() -> None:
     assert {(column(profile, name).role, column(profile, name).t) for name in amounts} == {("confidential", 0.3)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", ["drop", "release", "yes", "no"])
 def test_unknown_codes_are_released_only_if_the_steward_says_so(answer: str) -> None:
     rng = draw(13)

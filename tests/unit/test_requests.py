@@ -65,6 +65,7 @@ def test_where_values_must_stay_true_it_generalizes_and_says_why() -> None:
     assert plan(TRUE, t=0.4).method == "mingen-cell"  # which keeps it
 
 
+@pytest.mark.slow
 @pytest.mark.compiled  # a partition is refined for as many steps however small the table
 @pytest.mark.parametrize(
     ("columns", "why"),
@@ -81,6 +82,7 @@ def test_otherwise_it_partitions(columns: dict[str, dict[str, Any]], why: str) -
     assert "t-closeness is asked for" in plan(columns, t=0.5).reason
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_what_generalizers_cannot_do_is_left_to_partitioners(monkeypatch: pytest.MonkeyPatch) -> None:
     assert plan(TRUE, unit="who").method == "mingen-cell"
@@ -276,6 +278,7 @@ def test_fewer_records_than_k_with_t(method: str) -> None:
         kinfold.anonymize(table, request_policy(columns, method, t=0.5))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["auto", "datafly", "lattice", "mingen-cell"])
 def test_a_hierarchy_over_a_column_of_nothing_but_nulls(method: str, tmp_path: Path) -> None:
     nothing = pa.nulls(N, pa.string())
@@ -312,6 +315,7 @@ def test_people_are_counted_in_classes_as_released(n: int, t: float, people: int
     assert kinfold.anonymize(table, asked).verdict.holds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", ["quasi", "confidential"])
 @pytest.mark.parametrize("unit", [5e-324, 1e-170, 1e140])
 def test_numbers_whose_squares_a_double_cannot_hold(role: str, unit: float, tmp_path: Path) -> None:
@@ -324,6 +328,7 @@ def test_numbers_whose_squares_a_double_cannot_hold(role: str, unit: float, tmp_
     release.save(tmp_path / "out")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", ["quasi", "confidential"])
 @pytest.mark.parametrize("method", ["auto", "mdav"])
 def test_years_after_9999(role: str, method: str, tmp_path: Path) -> None:
@@ -450,6 +455,7 @@ def test_a_release_used_from_many_threads(tmp_path: Path) -> None:
     assert len({*files}) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [pa.date32(), pa.timestamp("us")])
 @pytest.mark.parametrize("year", [-719_528, -800_000, 3_000_000])
 def test_confidential_dates_of_any_year(kind: pa.DataType, year: int, tmp_path: Path) -> None:

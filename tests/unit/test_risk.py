@@ -117,6 +117,7 @@ def test_the_measures_of_a_release_have_the_household_risk(case):
     assert exact.sum() == pytest.approx(expect["ER"], rel=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [c for c in cases("population_uniques") if "simulated" not in c.id])
 def test_population_uniques(case):
     people, expect = case["input"]["N"], case["expect"]
@@ -159,6 +160,7 @@ def test_k_map_size(case):
     assert found == case["expect"]["k_needed"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", cases("likeness"))
 def test_likeness(case):
     expect, levels = case["expect"], case["input"]["levels"]

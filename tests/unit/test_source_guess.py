@@ -129,6 +129,7 @@ def found(tmp_path: Path, *values: str, **declared: Any) -> tuple[dict[str, Any]
     return guessed, profile.columns[0].kind, "\n".join(profile.readings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("values", "guessed"),
     [
@@ -151,6 +152,7 @@ def test_marks_of_numbers(tmp_path: Path, values: tuple[str, ...], guessed: dict
     assert found(tmp_path, *values, *FILLING)[:2] == (guessed, "continuous")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("word", ["NA", "n/a", "-", ".", "?", "NULL", "#N/A", "nan", "k.A.", "..", "None"])
 def test_a_column_of_numbers_with_a_few_words_is_a_column_of_numbers(tmp_path: Path, word: str) -> None:
     guessed, kind, told = found(tmp_path, "1.5", word, word, *FILLING)
@@ -209,6 +211,7 @@ def test_codes_with_a_zero_before_them_are_no_numbers(tmp_path: Path) -> None:
     assert found(tmp_path, "02138", "02139", "NA", "01234", "05678")[:2] == ({"column": ("NA",)}, "nominal")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("values", "guessed", "kind"),
     [

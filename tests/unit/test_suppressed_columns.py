@@ -107,6 +107,7 @@ def test_values_stay_as_they_were_written(kind: str, tmp_path: Any) -> None:
     assert kind == "pyarrow" or str(release.frame["n"].dtype) == "Int64"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["lattice", "mingen", "mingen-cell", "datafly", "mu-argus"])
 def test_generalizing_methods_take_a_suppressed_column_to_an_empty_cell(method: str) -> None:
     columns = {
