@@ -102,7 +102,7 @@ def waves(household: str, member: str) -> pl.DataFrame:
     return pl.DataFrame(numbers | facts | {"inc": rng.lognormal(8, 0.5, 1200).round()})
 
 
-@pytest.mark.parametrize("household", ["idhous", "hhid", "hhserial"])
+@pytest.mark.parametrize("household", ["idhous", "hhid", "hhserial", "zz"])
 def test_a_panel_of_households_is_asked_about(household: str) -> None:
     profile = kinfold.profile(waves(household, "persno"))
     assert profile.unit == Unit(household, people=True)
@@ -192,7 +192,6 @@ def centres(group: str, member: str, *, people: bool = True) -> pl.DataFrame:
         (centres("centre", "subject"), "subject"),
         (centres("site", "nr").drop("age"), "nr"),
         (centres("x", "y"), "y"),
-        (waves("zz", "member"), "zz"),
     ],
 )
 def test_two_columns_that_number_people_together_are_a_question(table: pl.DataFrame, removed: str) -> None:
