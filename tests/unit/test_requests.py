@@ -427,6 +427,12 @@ def test_an_argument_that_cannot_be_compared_is_refused_by_its_name(call: Any, n
         call(PEOPLE, quasi=["a"], k=3, others="drop", **{name: Uncomparable()})
 
 
+def test_measures_of_risk_name_an_argument_that_they_cannot_take() -> None:
+    for call, name in ((kinfold.risk.interval, "k"), (kinfold.risk.counts, "alpha")):
+        with pytest.raises(kinfold.PolicyError, match=f"{name} is given as Uncomparable"):
+            call(PEOPLE, ["a"], **{name: Uncomparable()})
+
+
 @pytest.mark.parametrize("wrong", [{"seed": -1}, {"seed": 2.5}, {"steps": "3"}, {"seconds": float("nan")}])
 def test_refinement_names_an_argument_that_it_cannot_take(wrong: dict[str, Any]) -> None:
     with pytest.raises(kinfold.PolicyError, match=f"{next(iter(wrong))} is given as"):

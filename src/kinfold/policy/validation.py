@@ -95,8 +95,8 @@ def check_date_formats(formats: Sequence[str]) -> Sequence[str]:
             or "%z" in form[:-2]
         ):
             raise ValueError("dates are written as in %d.%m.%Y: %d day, %m month (%b Jan), %Y year, %H:%M:%S time")
-        alone = form.replace("%", "").isalpha() and {"b", "B"}.isdisjoint(parts)  # %d%b%Y has letters: 05Jan2020
-        if alone and not re.fullmatch(DIGITS_DATE_PATTERN, form):
+        unseparated = form.replace("%", "").isalpha() and {"b", "B"}.isdisjoint(parts)  # %d%b%Y has letters: 05Jan2020
+        if unseparated and not re.fullmatch(DIGITS_DATE_PATTERN, form):
             raise ValueError("dates of digits alone must have the order %Y%m%d")
     return formats
 
@@ -108,7 +108,7 @@ PATH_KEYS = (("file",), ("table",), ("spill",), ("surrogate_secret",))  # a path
 
 def find_foreign_values(values: Any, options: Mapping[str, str]) -> list[Problem]:
     """Return a problem for each value that no TOML file can hold, such as a frame, and for text that is not Unicode."""
-    found: dict[str, str] = {}
+    messages: dict[str, str] = {}
     waiting: list[tuple[tuple[Any, ...], Any]] = [((), values)]
     while waiting:
         key, value = waiting.pop()
@@ -119,13 +119,15 @@ def find_foreign_values(values: Any, options: Mapping[str, str]) -> list[Problem
         elif isinstance(value, list | tuple | Set) and len(key) < MAX_DEPTH:
             waiting += [((*key, ""), each) for each in value]
         elif isinstance(value, str) and key[-1:] not in PATH_KEYS and not _is_unicode(value):
-            found[name.rstrip(".")] = "is text that is not Unicode"
+            messages[name.rstrip(".")] = "is text that is not Unicode"
         elif not isinstance(value, str | Number | date | time | PurePath | BaseModel | None):
-            found[name.rstrip(".")] = f"is given as {type(value).__name__}, and not as text, a number, a date or a list"
+            messages[name.rstrip(".")] = (
+                f"is given as {type(value).__name__}, and not as text, a number, a date or a list"
+            )
     place = "the policy"
     return [
         _name_option(Problem(f"{place}: '{name}' {what}", DEFAULT_FIX), name, place, options)
-        for name, what in found.items()
+        for name, what in messages.items()
     ]
 
 
