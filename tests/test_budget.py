@@ -15,7 +15,7 @@ from tools.size import (
 MODULES = read_modules()
 # package: (modules, lines); lines are about 5 % above the size of today
 BUDGET = {
-    "top": (10, 2_450),
+    "top": (10, 2_520),
     "cli": (8, 2_050),
     "comparison": (4, 1_060),
     "convert": (5, 1_360),
@@ -31,7 +31,7 @@ BUDGET = {
     "methods/partition": (15, 3_630),
     "models": (12, 1_780),
     "papers": (8, 2_350),
-    "policy": (21, 4_800),
+    "policy": (21, 4_850),
     "profiling": (13, 3_780),
     "profiling/frameworks": (1, 240),
     "release": (10, 2_650),

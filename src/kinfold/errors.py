@@ -14,13 +14,18 @@ categories help, `Problem.values` holds them; they are shown only on request (`-
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import wraps
+from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, ParamSpec, TypeVar
 
 Value = TypeVar("Value")
+Params = ParamSpec("Params")
+Result = TypeVar("Result")
 
 
 def plural(number: int, one: str, many: str = "") -> str:
@@ -147,10 +152,56 @@ def call_all(makers: Iterable[Callable[[], Value]]) -> list[Value]:
     return results
 
 
-def require_callable(name: str, value: object) -> None:
-    """Raise if an argument that must be a function is not callable."""
-    if value is not None and not callable(value):
-        raise PolicyError(f"{name} is given as {type(value).__name__}", fix=f"give a function as {name}, or nothing")
+# What an argument of a public function must be, by its name or its annotation; other annotations are not checked
+_EXPECTED: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "seed": ("a whole number from 0 up", lambda value: isinstance(value, Integral) and int(value) >= 0),
+    "bool": ("True or False", lambda value: type(value).__name__ in ("bool", "bool_")),  # bool_ is numpy's
+    "int": ("a whole number", lambda value: isinstance(value, Integral) or _is_whole(value)),
+    "float": ("a number", lambda value: isinstance(value, Real) and value == value),
+    "str": ("a text", lambda value: isinstance(value, str)),
+    "str | Path": ("a path", lambda value: isinstance(value, str | Path)),
+    "Sequence[str | Path]": ("a list of paths", lambda value: _is_list_of(value, str | Path)),
+    "Sequence[Requirement]": ("a list of requirements", lambda value: isinstance(value, list | tuple)),
+    "Mapping[str, Any]": (
+        "a mapping with names",
+        lambda value: isinstance(value, Mapping) and _is_list_of([*value], str),
+    ),
+    "CheckpointFolder": ("a folder of checkpoints", lambda value: hasattr(value, "begin")),
+    **dict.fromkeys(("Progress", "StageProgress", "Chooser"), ("a function", callable)),
+}
+
+
+def check_arguments(function: Callable[Params, Result]) -> Callable[Params, Result]:
+    """Return a function that raises `PolicyError` for arguments of other types than its annotations say."""
+    annotations = {each.name: str(each.annotation) for each in inspect.signature(function).parameters.values()}
+
+    @wraps(function)
+    def run_checked(*args: Params.args, **keywords: Params.kwargs) -> Result:
+        check_types({**dict(zip(annotations, args, strict=False)), **keywords}, annotations)
+        return function(*args, **keywords)
+
+    return run_checked
+
+
+def check_types(values: Mapping[str, Any], annotations: Mapping[str, str]) -> None:
+    """Raise with every value that is not of the type of its annotation."""
+    problems = []
+    for name, value in values.items():
+        kind = annotations.get(name, "").removesuffix(" | None")
+        expected = (name in annotations and _EXPECTED.get(name)) or _EXPECTED.get(kind)
+        if expected and not (value is None and kind != annotations[name]) and not expected[1](value):
+            what = f"{name} is given as {type(value).__name__}, but must be {expected[0]}"
+            problems.append(Problem(what, f"give {expected[0]} as {name}"))
+    if problems:
+        raise PolicyError(problems)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, float) and value.is_integer()
+
+
+def _is_list_of(values: Any, kind: Any) -> bool:
+    return isinstance(values, list | tuple) and all(isinstance(value, kind) for value in values)
 
 
 def explain_path(path: Path) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kinfold.errors import PolicyError
+from kinfold.errors import PolicyError, check_arguments
 from kinfold.measures.formulas.perturbation import (
     check_transitions,
     estimate_counts,
@@ -29,6 +29,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@check_arguments
 def pram(values: Any, *, retention: float | None = None, matrix: Any = None, seed: int = 0) -> NDArray[Any]:
     """Return categories after PRAM, by retention (invariant) or by a matrix, whose rows are the sorted categories.
 
@@ -57,16 +58,19 @@ def pram(values: Any, *, retention: float | None = None, matrix: Any = None, see
     return np.append(categories, np.array([None], object))[new]
 
 
+@check_arguments
 def add_noise(x: Any, share: float, *, seed: int = 0) -> NDArray[np.float64]:
     """Return numbers with normal noise; its standard deviation is `share` of that of the numbers."""
     return _perturb_numbers(x, share, seed, perturbation.add_noise, 1)
 
 
+@check_arguments
 def add_correlated_noise(x: Any, share: float, *, seed: int = 0) -> NDArray[np.float64]:
     """Return columns of numbers with normal noise; its covariances are `share` of theirs, so correlations stay."""
     return _perturb_numbers(x, share, seed, perturbation.add_correlated_noise, 2)
 
 
+@check_arguments
 def swap_ranks(x: Any, percent: float, *, seed: int = 0) -> NDArray[np.float64]:
     """Return the same numbers, swapped between records whose ranks differ by less than `percent` of them."""
     _require_number(percent, "percent", "above 0 and at most 100", lambda percent: 0 < percent <= 100)
@@ -77,6 +81,7 @@ def swap_ranks(x: Any, percent: float, *, seed: int = 0) -> NDArray[np.float64]:
     return _perturb_numbers(x, percent, seed, swap, 1)
 
 
+@check_arguments
 def average_neighbours(x: Any, size: int) -> NDArray[np.float64]:
     """Return the mean of the group of each number: groups of `size` or more neighbours with the least squared error."""
     _require_number(size, "size", "a whole number from 2 up", lambda size: size >= 2 and float(size).is_integer())

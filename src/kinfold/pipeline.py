@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kinfold import __version__
-from kinfold.errors import LayoutError, PolicyError, Problem, require_callable, require_path
+from kinfold.errors import LayoutError, PolicyError, Problem, require_path
 from kinfold.measures.loss import restore_original_values
 from kinfold.measures.measure_table import MeasureTable, collect_notes
 from kinfold.measures.measurement import Measures, measure_release
@@ -392,7 +392,6 @@ def profile(source: Any, *, progress: StageProgress | None = None, **written: An
     """
     from kinfold.profiling.profile import profile as profile_frame
 
-    require_callable("progress", progress)
     keywords = {f"source.{key}": f"{key}=" for key in written}
     policy = Policy.parse({"privacy": {"k": 2}, "source": written}, options=keywords)
     with open_detected(resolve_source(source, policy), policy.source.form) as (engine, frame, readings):

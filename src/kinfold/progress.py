@@ -24,8 +24,6 @@ from queue import Empty, SimpleQueue
 from typing import Any, ParamSpec, Protocol, TypeAlias, TypeVar
 from weakref import WeakSet
 
-from kinfold.errors import require_callable
-
 Progress: TypeAlias = Callable[[int, int], None]  # steps done, steps in total
 StageProgress: TypeAlias = Callable[[str, int, int], None]  # name of the stage, steps done, steps in total
 EventQueue: TypeAlias = "SimpleQueue[tuple[str, int, int] | None]"
@@ -250,7 +248,6 @@ def cancellable(run: Callable[Params, Result]) -> Callable[Params, Result]:
                 return run(*args, **{**keywords, **more})
 
         callback: Any = keywords.get("progress")
-        require_callable("progress", callback)
         if callback is None or keywords.get("ask") is not None:
             return run_and_close()
         return run_in_thread(lambda progress: run_and_close(progress=progress), callback)

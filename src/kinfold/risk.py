@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kinfold.errors import DataError, PolicyError
+from kinfold.errors import DataError, PolicyError, check_arguments
 from kinfold.measures.formulas import attackers, uniques
 from kinfold.measures.formulas.arrays import NamedResult, NotApplicable, group_rows
 from kinfold.measures.formulas.attribute_disclosure import (
@@ -48,6 +48,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@check_arguments
 def suda2(table: Any, keys: Keys, dis: float = 0.1) -> SpecialUniques:
     """Return the SUDA2 scores of each record, its DIS scores, and the contributions of the columns in percent.
 
@@ -64,6 +65,7 @@ def suda2(table: Any, keys: Keys, dis: float = 0.1) -> SpecialUniques:
     return score_special_uniques(codes, [str(name) for name in list_keys(keys)], dis)
 
 
+@check_arguments
 def individual(table: Any, keys: Keys, weights: Any = None, missing: str = "value") -> NDArray[np.float64]:
     """Return the individual risk of each record: the expected 1 / F, with F people of its class in the population.
 
@@ -90,6 +92,7 @@ class Counts(NamedResult):
     F: NDArray[np.float64]  # the sum of the weights; the records without weights
 
 
+@check_arguments
 def counts(table: Any, keys: Keys, weights: Any = None, missing: str = "value", alpha: float = 1.0) -> Counts:
     """Return the size of the class of each record, and the sum of its weights.
 
@@ -127,6 +130,7 @@ def _read_weights(table: Any, weights: Any) -> NDArray[np.float64]:
     return weight
 
 
+@check_arguments
 def log_linear(
     table: Any, keys: Keys, weights: Any, interactions: Sequence[Sequence[str | int]] = (), pi: str = "cell"
 ) -> LogLinearRisk:
@@ -152,6 +156,7 @@ def log_linear(
         return measure_log_linear(codes, _read_weights(table, weights), places, by_cell=pi == "cell")
 
 
+@check_arguments
 def interval(original: Any, released: Any, k: float = 0.05) -> float:
     """Return the share of records whose numbers all lie within k deviations of the released ones.
 
@@ -164,6 +169,7 @@ def interval(original: Any, released: Any, k: float = 0.05) -> float:
         return interval_by_deviation(original, released, k)
 
 
+@check_arguments
 def household(risk: Any, household: Any) -> NDArray[np.float64]:
     """Return for each record the chance that a person of its household is found: 1 - Π (1 - risk) over the household.
 
@@ -180,6 +186,7 @@ def household(risk: Any, household: Any) -> NDArray[np.float64]:
         return attackers.household_risk(read_numbers(None, risk, "risks"), label)
 
 
+@check_arguments
 def population_uniques(table: Any, keys: Keys, population: Any, estimator: str = "dankar") -> float | None:
     """Return the estimated number of people who are unique in the population that the table is a sample of.
 
@@ -202,6 +209,7 @@ def population_uniques(table: Any, keys: Keys, population: Any, estimator: str =
         return None
 
 
+@check_arguments
 def k_map_size(n: int, population: int, k: int, alpha: float, *, truncated: bool = True) -> int:
     """Return the number of records that a class needs to have k people in the population with confidence 1 - alpha.
 
@@ -219,7 +227,8 @@ def k_map_size(n: int, population: int, k: int, alpha: float, *, truncated: bool
     return find_k_map_size(int(n), int(population), int(k), alpha, truncated=truncated)
 
 
-def likeness(table: Any, keys: Keys, column: str) -> Likeness:
+@check_arguments
+def likeness(table: Any, keys: Keys, column: str | int) -> Likeness:
     """Return how far the values of a confidential column in the classes are from those of the table.
 
     `beta` and `enhanced_beta` are the least β that hold; `enhanced_beta` is infinite if none does. `delta` is over
@@ -233,6 +242,7 @@ def likeness(table: Any, keys: Keys, column: str) -> Likeness:
     return measure_likeness(_classify(table, keys), encode_columns(table, column)[:, 0])
 
 
+@check_arguments
 def multi_entropy(table: Any, keys: Keys, columns: Keys) -> NDArray[np.float64]:
     """Return the multi-entropy l of the class of each record: the least exp(entropy) of a confidential column.
 
@@ -257,6 +267,7 @@ class Presence(NamedResult):
     people: NDArray[np.int64]  # of the class of each record
 
 
+@check_arguments
 def presence(table: Any, keys: Keys, population: Any) -> Presence:
     """Return how surely an attacker with a table of the population knows that a person is in the table.
 
@@ -275,7 +286,8 @@ def presence(table: Any, keys: Keys, population: Any) -> Presence:
     )
 
 
-def combinations(table: Any, keys: Keys, size: int, column: str | None = None) -> Combinations:
+@check_arguments
+def combinations(table: Any, keys: Keys, size: int, column: str | int | None = None) -> Combinations:
     """Return the least class of every combination of at most `size` keys, and the confidence in a confidential column.
 
     Shorter combinations have no smaller class and no higher confidence, so `sizes` and `combinations` count those of

@@ -34,7 +34,7 @@ LINE = np.arange(12.0).reshape(-1, 1)
     ("x", "k", "error", "words"),
     [
         (LINE, 1, PolicyError, "k is 1"),
-        (LINE, 2.5, PolicyError, "k is 2.5"),
+        (LINE, 2.5, PolicyError, "k is given as float"),
         (LINE, 2.0, PolicyError, "k is 2.0"),
         (LINE, True, PolicyError, "k is True"),
         (LINE, 13, Unreachable, "only 12 records"),

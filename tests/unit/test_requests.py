@@ -8,6 +8,7 @@ import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -398,7 +399,7 @@ def test_a_key_of_a_column_that_holds_anything_is_refused_or_taken(key: str) -> 
             "k is given as",
         ),
         (lambda: kinfold.measure(PEOPLE, PEOPLE, quasi=["a"], k=3, threshold="x"), "the threshold"),
-        (lambda: kinfold.measure(PEOPLE, PEOPLE, quasi=["a"], k=3, task=[1]), "the task"),
+        (lambda: kinfold.measure(PEOPLE, PEOPLE, quasi=["a"], k=3, task=[1]), "task is given as list"),
         (lambda: kinfold.profile("1" * 400), "the path cannot be used"),
         (lambda: kinfold.verify("1" * 400, quasi=["a"], k=3), "the path cannot be used"),
     ],
@@ -406,6 +407,55 @@ def test_a_key_of_a_column_that_holds_anything_is_refused_or_taken(key: str) -> 
 def test_what_no_function_takes_is_refused_with_a_message(call: Any, said: str) -> None:
     with pytest.raises(kinfold.KinfoldError, match=said):
         call()
+
+
+class Uncomparable:
+    """A value whose comparison is neither true nor false, as those of arrays, frames and `pandas.NA` are."""
+
+    def __bool__(self) -> bool:
+        raise TypeError
+
+    __eq__ = __ne__ = lambda self, _: self  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]
+
+
+CALLS: list[tuple[Any, tuple[str, ...]]] = [
+    (kinfold.anonymize, ("answers", "accept_proposal", "progress", "ask", "saved", "after", "task", "method")),
+    (kinfold.verify, ("rows_only", "require_people", "twice", "together_with", "thousands")),
+    (partial(kinfold.measure, PEOPLE), ("measures", "columns", "task", "linkage_subsets", "sampling_weights")),
+]
+
+
+@pytest.mark.parametrize(("call", "name"), [(call, name) for call, names in CALLS for name in names])
+def test_an_argument_that_cannot_be_compared_is_refused_by_its_name(call: Any, name: str) -> None:
+    with pytest.raises(kinfold.PolicyError, match=f"{name}.* is given as Uncomparable"):
+        call(PEOPLE, quasi=["a"], k=3, others="drop", **{name: Uncomparable()})
+
+
+def test_measures_of_risk_name_an_argument_that_they_cannot_take() -> None:
+    for call, name in ((kinfold.risk.interval, "k"), (kinfold.risk.counts, "alpha")):
+        with pytest.raises(kinfold.PolicyError, match=f"{name} is given as Uncomparable"):
+            call(PEOPLE, ["a"], **{name: Uncomparable()})
+
+
+@pytest.mark.parametrize("wrong", [{"seed": -1}, {"seed": 2.5}, {"steps": "3"}, {"seconds": float("nan")}])
+def test_refinement_names_an_argument_that_it_cannot_take(wrong: dict[str, Any]) -> None:
+    with pytest.raises(kinfold.PolicyError, match=f"{next(iter(wrong))} is given as"):
+        kinfold.partition.refine([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1], 2, **wrong)
+
+
+@pytest.mark.parametrize(
+    ("keywords", "said"),
+    [
+        ({"answers": {1: 2}}, "answers is given as dict, but must be a mapping with names"),
+        ({"after": "folder"}, "after is given as str, but must be a list of paths"),
+        ({"na": "\ud800"}, "'source.na' is text that is not Unicode"),
+        ({"quasi": ["\ud800"]}, "'columns' is text that is not Unicode"),
+    ],
+)
+def test_names_and_texts_that_cannot_be_written_are_refused(keywords: dict[str, Any], said: str) -> None:
+    with pytest.raises(kinfold.PolicyError, match=said):
+        kinfold.anonymize(PEOPLE, **{"quasi": ["a"], "k": 3, "others": "drop"} | keywords)
 
 
 @pytest.mark.parametrize("path", ["\0", "\ud800", "a" * 5000])

@@ -198,7 +198,7 @@ def test_a_key_that_was_edited_is_no_accepted_proposal() -> None:
 
 
 def test_answers_are_given_by_name() -> None:
-    with pytest.raises(PolicyError, match="answers are given as list"):
+    with pytest.raises(PolicyError, match="answers is given as list"):
         Policy.parse(asked()).answer(["unit"])
 
 

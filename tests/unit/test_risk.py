@@ -405,9 +405,9 @@ BAD = {
     "interval of one": (DataError, "fewer than two", lambda: risk.interval([[1.0]], [[1.0]])),
     "interval of text": (DataError, "not numbers", lambda: risk.interval([["x"]], [["y"]])),
     "size 0": (PolicyError, "size is 0", lambda: risk.combinations(PEOPLE, "age", 0)),
-    "size 1.5": (PolicyError, "size is 1.5", lambda: risk.combinations(PEOPLE, "age", 1.5)),
+    "size 1.5": (PolicyError, "size is given as float", lambda: risk.combinations(PEOPLE, "age", 1.5)),
     "dis of text": (PolicyError, "dis", lambda: risk.suda2(PEOPLE, "age", "few")),
-    "k 2.5": (PolicyError, "counts", lambda: risk.k_map_size(5, 30, 2.5, 0.1)),
+    "k 2.5": (PolicyError, "k is given as float", lambda: risk.k_map_size(5, 30, 2.5, 0.1)),
     "no weights at all": (PolicyError, "no sampling weights", lambda: risk.log_linear(PEOPLE, "age", None)),
     "no households": (DataError, "no record", lambda: risk.household([], [])),
 }

@@ -17,7 +17,7 @@ from typing import Any
 
 from kinfold.comparison.grid import Outcome, Setting, build_grid, run_grid
 from kinfold.disk import folders
-from kinfold.errors import PolicyError, Unreachable, plural, report_failed_write
+from kinfold.errors import PolicyError, Unreachable, check_arguments, plural, report_failed_write
 from kinfold.measures.measure_table import CATALOGUE
 from kinfold.pipeline import resolve_source
 from kinfold.policy.model import Policy
@@ -212,6 +212,7 @@ def to_csv(comparison: Comparison) -> str:
     return text.getvalue()
 
 
+@check_arguments
 def compare(
     source: Any,
     policy: Any,

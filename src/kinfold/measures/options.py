@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kinfold.errors import PolicyError, require_regular_file
+from kinfold.errors import PolicyError, check_types, require_regular_file
 from kinfold.measures.formulas.global_risk import WeightMatrix
 from kinfold.policy.model import Policy
 
@@ -49,6 +49,7 @@ class MeasureOptions:
     task: str | None = None
 
     def __post_init__(self) -> None:
+        check_types(vars(self), {field.name: str(field.type) for field in fields(self)})
         if self.measures not in (None, *MEASURE_SETS):
             raise PolicyError(f"measures '{self.measures}' is not known", fix="use standard or all")
         if self.columns not in ("quasi", "all"):

@@ -25,7 +25,7 @@ from pydantic import (
     model_validator,
 )
 
-from kinfold.errors import PolicyError
+from kinfold.errors import PolicyError, check_arguments
 from kinfold.policy import registry
 from kinfold.policy.perturbation import Perturbation
 from kinfold.policy.privacy import Integer, Number, Positive, Privacy, Share
@@ -41,6 +41,7 @@ from kinfold.policy.validation import (
     check_separator,
     check_thousands,
     describe_problems,
+    find_foreign_values,
     suggest_name,
     wrap_in_list,
 )
@@ -403,6 +404,8 @@ class Policy(Section):
 
         Keys that answers of `[review]` set are set first.
         """
+        if foreign := find_foreign_values(values, options or {}):
+            raise PolicyError(foreign)
         try:
             return cls.model_validate(apply_answers(values), context=where and where.parent.absolute())
         except ValidationError as error:
@@ -440,11 +443,9 @@ class Policy(Section):
         keys["privacy.individual_risk"] = privacy.individual_risk is not None
         return [key for key, wanted in keys.items() if wanted]
 
-    def answer(self, answers: Any, *, accept_proposal: bool = False) -> Policy:
+    @check_arguments
+    def answer(self, answers: Mapping[str, Any], *, accept_proposal: bool = False) -> Policy:
         """Return the policy with answers to its questions; on request with the proposals of all others."""
-        if not isinstance(answers, Mapping):
-            what = f"answers are given as {type(answers).__name__}"
-            raise PolicyError(what, fix='give them by name: answers={"unit": "none"}')
         if not answers and not accept_proposal:
             return self
         keys: dict[KeyPath, Any] = {**self.review.resolve_answers(answers)}

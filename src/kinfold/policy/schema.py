@@ -17,7 +17,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 
-from kinfold.errors import PolicyError, Problem
+from kinfold.errors import PolicyError, Problem, check_arguments
 from kinfold.policy.model import EngineSection, HierarchySpec, Method, Output, Policy, Report, Source
 from kinfold.policy.perturbation import Perturbation
 from kinfold.policy.privacy import Privacy
@@ -101,7 +101,7 @@ def _column_names(key: str, given: Any) -> list[str]:
 def add_policy_keywords(*more: Any, sections: Sequence[str] = tuple(SECTION_MODELS)) -> Callable[[Function], Function]:
     """Return a decorator that adds the keywords of a policy to the signature of a function with `**` keywords.
 
-    `more` are dataclasses whose fields are added as well.
+    The types of the function's other arguments are checked. `more` are dataclasses whose fields are added as well.
     """
 
     def decorate(function: Function) -> Function:
@@ -111,8 +111,9 @@ def add_policy_keywords(*more: Any, sections: Sequence[str] = tuple(SECTION_MODE
         further = [_keyword_parameter(field.name, field.default) for each in more for field in fields(each)]
         added = (*further, *_policy_parameters(sections))
         unique = list({each.name: each for each in reversed(added) if each.name not in names}.values())[::-1]
-        function.__signature__ = signature.replace(parameters=[*declared, *unique])  # type: ignore[attr-defined]
-        return function
+        checked = check_arguments(function)
+        checked.__signature__ = signature.replace(parameters=[*declared, *unique])  # type: ignore[attr-defined]
+        return checked  # type: ignore[return-value]
 
     return decorate
 

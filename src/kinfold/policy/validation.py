@@ -5,10 +5,12 @@ from __future__ import annotations
 import codecs
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
+from datetime import date, time
 from difflib import get_close_matches
-from pathlib import Path
+from numbers import Number
+from pathlib import Path, PurePath
 from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, ValidationInfo
@@ -93,13 +95,44 @@ def check_date_formats(formats: Sequence[str]) -> Sequence[str]:
             or "%z" in form[:-2]
         ):
             raise ValueError("dates are written as in %d.%m.%Y: %d day, %m month (%b Jan), %Y year, %H:%M:%S time")
-        only_digits = form.replace("%", "").isalpha() and {"b", "B"}.isdisjoint(parts)  # %d%b%Y has letters: 05Jan2020
-        if only_digits and not re.fullmatch(DIGITS_DATE_PATTERN, form):
+        unseparated = form.replace("%", "").isalpha() and {"b", "B"}.isdisjoint(parts)  # %d%b%Y has letters: 05Jan2020
+        if unseparated and not re.fullmatch(DIGITS_DATE_PATTERN, form):
             raise ValueError("dates of digits alone must have the order %Y%m%d")
     return formats
 
 
 DEFAULT_FIX = "correct it in the policy"
+MAX_DEPTH = 100  # of sections and lists in one another
+PATH_KEYS = (("file",), ("table",), ("spill",), ("surrogate_secret",))  # a path may have other characters
+
+
+def find_foreign_values(values: Any, options: Mapping[str, str]) -> list[Problem]:
+    """Return a problem for each value that no TOML file can hold, such as a frame, and for text that is not Unicode."""
+    messages: dict[str, str] = {}
+    waiting: list[tuple[tuple[Any, ...], Any]] = [((), values)]
+    while waiting:
+        key, value = waiting.pop()
+        name = ".".join(map(str, key[:3])).encode(errors="backslashreplace").decode()
+        if isinstance(value, Mapping) and len(key) < MAX_DEPTH:
+            waiting += [((*key, part), each) for part, each in value.items()]
+            waiting += [(key, part) for part in value if isinstance(part, str)]
+        elif isinstance(value, list | tuple | Set) and len(key) < MAX_DEPTH:
+            waiting += [((*key, ""), each) for each in value]
+        elif isinstance(value, str) and key[-1:] not in PATH_KEYS and not _is_unicode(value):
+            messages[name.rstrip(".")] = "is text that is not Unicode"
+        elif not isinstance(value, str | Number | date | time | PurePath | BaseModel | None):
+            messages[name.rstrip(".")] = (
+                f"is given as {type(value).__name__}, and not as text, a number, a date or a list"
+            )
+    place = "the policy"
+    return [
+        _name_option(Problem(f"{place}: '{name}' {what}", DEFAULT_FIX), name, place, options)
+        for name, what in messages.items()
+    ]
+
+
+def _is_unicode(text: str) -> bool:
+    return text.isascii() or text.encode(errors="replace") == text.encode(errors="surrogatepass")
 
 
 def suggest_name(word: str, known: Sequence[str]) -> str:

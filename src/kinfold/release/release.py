@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kinfold.errors import PolicyError, plural, require_callable
+from kinfold.errors import check_arguments, plural
 from kinfold.measures.measurement import Measures
 from kinfold.measures.pairing import Sample
 from kinfold.methods.plan import Plan
@@ -120,6 +120,7 @@ class Release(Displayable):
         loss = "" if overall is None else f", {overall:.1%} lost"
         return f"<Release: {classes}, k = {verdict.k}{loss}, by {self.plan.method}>"
 
+    @check_arguments
     def save(
         self,
         folder: str | Path,
@@ -134,8 +135,5 @@ class Release(Displayable):
         """
         from kinfold.release.folder import save
 
-        if not isinstance(folder, str | Path):
-            raise PolicyError(f"the folder is given as {type(folder).__name__}", fix="give a path")
-        require_callable("progress", progress)
         address = parse_table_address(into) if isinstance(into, str) else into
         return save(self, Path(folder), force=force, into=address, progress=progress)
