@@ -60,6 +60,7 @@ AT_FDCWD = -100  # paths are relative to the working folder
 MARK_FILE, UNFINISHED_MARK_FILE = ".kinfold", ".kinfold.new"
 NAME_DIGITS = 8  # hexadecimal digits in the name of a temporary folder
 MINUTE, DAY = 60.0, 86_400.0
+FLUSH_THREADS = 8
 REMOVE_ATTEMPTS = 5  # a worker process that is about to end may still write into the folder
 
 _locks: dict[Path, int] = {}  # descriptors that hold the locks of this process
@@ -137,18 +138,28 @@ def restore_folder(aside: Path, folder: Path) -> None:
 
 
 def flush_folder(folder: Path) -> None:
-    """Write every file of a folder to the disk, then the entries of its folders, the innermost first."""
-    for root, _, files in os.walk(folder, topdown=False):
-        for name in files:
-            _sync(Path(root, name))
-        flush_entries([Path(root)])
+    """Write every file of a folder to the disk, then the entries of its folders.
+
+    Several at a time: the disk commits together what waits for it together. The order is free, because the folder gets
+    its name after all of them.
+    """
+    from concurrent.futures import ThreadPoolExecutor  # not needed when the command starts
+
+    levels = [(Path(root), files) for root, _, files in os.walk(folder)]
+    with ThreadPoolExecutor(FLUSH_THREADS) as pool:
+        list(pool.map(_sync, [root / name for root, files in levels for name in files]))
+        list(pool.map(_flush_entries, [root for root, _ in levels]))
 
 
 def flush_entries(folders: Iterable[Path]) -> None:
     """Write the entries of folders to the disk, where the system can and the folder may be read."""
     for folder in folders:
-        with contextlib.suppress(OSError):
-            _sync(folder)
+        _flush_entries(folder)
+
+
+def _flush_entries(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        _sync(folder)
 
 
 def _sync(path: Path) -> None:

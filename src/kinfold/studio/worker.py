@@ -18,8 +18,9 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from queue import Queue
+from queue import Empty, Queue
 from typing import TYPE_CHECKING, Any
 
 from kinfold.disk.folders import end_with_parent
@@ -28,6 +29,7 @@ if TYPE_CHECKING:  # loaded after the output of libraries is discarded
     from kinfold.studio.table_jobs import EventSender
 
 PROGRESS_SECONDS = 0.1  # between two reports of progress
+IDLE_SECONDS = 0.3  # without a request, before the renderer starts: the first run does not wait for it
 
 
 def main() -> None:
@@ -38,7 +40,7 @@ def main() -> None:
     lines: Queue[bytes] = Queue()
     threading.Thread(target=_read_requests, args=(lines,), daemon=True).start()
     while True:
-        request = json.loads(lines.get())
+        request = json.loads(_wait_for_request(lines))
         scratch = Path(request["folder"]) / "scratch"
         scratch.mkdir(parents=True, exist_ok=True, mode=0o700)
         tempfile.tempdir = str(scratch)
@@ -107,6 +109,19 @@ def load_modules() -> list[str]:
     open_engine().close()
     load_renderer()
     return load_kernels()
+
+
+def _wait_for_request(lines: Queue[bytes]) -> bytes:
+    """Return the next request; prepare for a report while none comes."""
+    from kinfold.release.report.chart import start_renderer
+    from kinfold.release.report.page import get_environment
+
+    with suppress(Empty):
+        return lines.get(timeout=IDLE_SECONDS)
+    with suppress(Exception):  # the first chart raises it again
+        start_renderer()
+        get_environment().get_template("page.html.j2")
+    return lines.get()
 
 
 def _read_requests(lines: Queue[bytes]) -> None:
