@@ -41,7 +41,7 @@ from kinfold.policy.population import read_population
 from kinfold.policy.preparation import PreparedTable, prepare
 from kinfold.policy.rule_checks import count_violations, describe_rule_counts
 from kinfold.policy.schema import add_policy_keywords, build_policy, collect_policy_values
-from kinfold.policy.table import Table, require_collectable
+from kinfold.policy.table import Table, find_gathering_reasons
 from kinfold.policy.terms import build_release_terms, build_terms, describe_weights
 from kinfold.progress import Progress, StageProgress, cancellable, nested_progress, no_stage_progress
 from kinfold.release.certificate import Certificate, read_policy_values
@@ -115,7 +115,7 @@ def anonymize(
     if not isinstance(source, Path | DatabaseAddress) and not frames.is_spark(source) and frames.is_frame(source):
         source = frames.Snapshot.from_frame(source)  # later changes to the caller's frame do not reach the release
     rows = link_tables(request_policy, resolve_source(source, request_policy))
-    engine = open_engine(request_policy, rows)
+    engine = open_engine(request_policy, rows, gathering=True)
     report("read", 0, 1)
     original = engine.read(rows, MISSING_TEXTS, request_policy.form)  # frame: the rows of the source
     del rows
@@ -341,7 +341,7 @@ def _open_task(source: Any, policy: Policy, method: str) -> Iterator[Task]:
     """Yield the task of a method, whatever method the policy names."""
     policy = policy.model_copy(update={"method": policy.method.model_copy(update={"name": method})})
     rows = link_tables(policy, resolve_source(source, policy))
-    with open_engine(policy, rows) as engine:
+    with open_engine(policy, rows, gathering=True) as engine:
         table = bind_table(engine, engine.read(rows, MISSING_TEXTS, policy.form), policy)[2]
         yield Task(table.policy, (*table.terms.models, *table.terms.statements), table)
 
@@ -350,7 +350,6 @@ def bind_table(
     engine: Engine, original: Any, policy: Policy, index: Collection[str] = ()
 ) -> tuple[PreparedTable, Schema, Table]:
     """Bind a policy to a frame; raise with every problem if it does not fit."""
-    require_collectable(engine, original, policy)  # no engine gathers more rows than it may
     policy = assign_attributes(policy, original.parts, original.names)  # of people or events, if tables were joined
     prepared = prepare(engine, original, policy, index)  # single values recoded: top, bottom, round_to, map
     prepared = unify_households(engine, prepared, policy)
@@ -434,8 +433,8 @@ def _read_layout(engine: Engine, rows: Any, declared: SourceForm, *, guessing: b
             form = replace(form, **error.keys)
 
 
-def open_engine(policy: Policy | None = None, *sources: Any) -> Any:
-    """Start the engine that the policy or the first source needs, with memory limits for the sources."""
+def open_engine(policy: Policy | None = None, *sources: Any, gathering: bool = False) -> Any:
+    """Start the engine that the policy or the first source needs; for a release Spark may gather all records."""
     from kinfold.tables.duckdb.engine import DuckDB
     from kinfold.tables.engine import open_spark_engine
     from kinfold.tables.resources import Resources
@@ -443,7 +442,8 @@ def open_engine(policy: Policy | None = None, *sources: Any) -> Any:
     limits = Resources() if policy is None else policy.engine.resources
     first = sources[0] if sources else None
     if frames.is_spark(first) or (policy is not None and policy.engine.name == "spark"):
-        return open_spark_engine(first, None if policy is None else policy.engine.master, limits)
+        reasons = () if policy is None or not gathering else tuple(find_gathering_reasons(policy))
+        return open_spark_engine(first, policy.engine.master if policy else None, replace(limits, gathering=reasons))
     return DuckDB(limits.for_sources(*sources))
 
 

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import kinfold
 from kinfold.errors import PolicyError
 from kinfold.measures import pairing
 from kinfold.policy.model import Policy
-from kinfold.policy.table import refuse_to_collect, require_collectable
+from kinfold.policy.table import find_gathering_reasons
 from kinfold.tables import spark as spark_package
 from kinfold.tables.duckdb.engine import DuckDB
-from kinfold.tables.resources import MAX_DRIVER_ROWS, Resources
+from kinfold.tables.resources import MAX_DRIVER_ROWS, Resources, refuse_to_collect
 from kinfold.tables.spark import engine as spark_engine
 from kinfold.tables.spark import figures
 from large_tables import lower_memory_limits
@@ -116,27 +116,60 @@ REFUSED = {
 @pytest.mark.parametrize("reason", REFUSED)
 def test_what_needs_every_record_is_refused_by_name(reason: str) -> None:
     asked = Policy.parse({"privacy": {"k": 5}, "columns": {"age": {"role": "quasi"}}} | REFUSED[reason])
-    table = pa.table({"age": [*range(101)], "id": [*range(101)]})
-    with DuckDB() as engine:
-        frame = engine.read(table)
-        require_collectable(engine, frame, asked)  # the embedded engine holds any number of rows
-        engine.max_collected_rows = 101
-        require_collectable(engine, frame, asked)
-        engine.max_collected_rows = 100
-        with pytest.raises(PolicyError) as refused:
-            require_collectable(engine, frame, asked)
+    reasons = [*find_gathering_reasons(asked)]
+    refuse_to_collect(None, 101, reasons)  # the embedded engine holds any number of rows
+    refuse_to_collect(101, 101, reasons)
+    with pytest.raises(PolicyError) as refused:
+        refuse_to_collect(100, 101, reasons)
     (problem,) = refused.value.problems
     assert problem.what.startswith(reason)
     assert "101 records" in problem.what
-    assert "engine duckdb" in problem.fix
+    assert problem.fix == "use engine duckdb; or, if the driver has the memory, set engine.driver_rows = 101 or more"
 
 
 def test_a_policy_without_reasons_is_not_refused() -> None:
-    with DuckDB() as engine:
-        engine.max_collected_rows = 100
-        frame = engine.read(pa.table({"age": [*range(101)]}))
-        require_collectable(engine, frame, Policy.parse({"privacy": {"k": 5}}))
-    refuse_to_collect(SimpleNamespace(max_collected_rows=None), 10**9, ["anything"])
+    assert not [*find_gathering_reasons(Policy.parse({"privacy": {"k": 5}}))]
+
+
+PEOPLE = {
+    "privacy": {"k": 5, "unit": "id", "events_known": 1},
+    "method": {"name": "mdav", "people": "together"},
+    "output": {"surrogate": True},
+    "columns": {
+        "id": {"role": "identifier"},
+        "age": {"role": "quasi"},
+        "ward": {"role": "quasi"},
+        "ill": {"role": "confidential"},
+    },
+}
+
+
+def test_records_that_must_be_in_one_place_are_collected_once(spark: Any, tmp_path: Path) -> None:
+    """The embedded engine makes the release, so the driver does not ask Spark for a column again and again."""
+    random = np.random.default_rng(2)
+    person = np.repeat(np.arange(60), 3)
+    rows = pa.table(
+        {
+            "id": person,
+            "age": random.integers(20, 60, 60)[person],
+            "ward": random.choice(["A", "B"], 180),
+            "ill": random.choice(["flu", "cold"], 180),
+        }
+    )
+    parquet.write_table(rows, tmp_path / "visits.parquet")
+    frame = spark.read.parquet(str(tmp_path / "visits.parquet"))
+    sources = {"file": tmp_path / "visits.parquet", "frame": frame, "rows": rows}
+    for kind, source in sources.items():
+        engine = {"name": "spark", "driver_rows": 180}
+        release = kinfold.anonymize(source, PEOPLE | {"engine": engine})
+        records = [each for each in release.engine.driver.collected if each.rows == 180]
+        assert len(records) == (kind != "rows")
+        assert release.verdict.holds
+        with pytest.raises(PolicyError, match=r"privacy\.unit counts people .* all 180 records.*may collect 179"):
+            kinfold.anonymize(source, PEOPLE | {"engine": engine | {"driver_rows": 179}})
+        if kind == "frame":
+            assert release.frame.sparkSession is frame.sparkSession
+            assert [row.ill for row in release.frame.collect()] == rows.column("ill").to_pylist()
 
 
 @pytest.mark.usefixtures("large")

@@ -221,7 +221,7 @@ def advise(source: Any, policy: Policy, progress: Progress = no_progress) -> Adv
     """Return what a policy would cost; raise if `anonymize` would refuse it."""
     policy.review.require_answers()
     started, rows = time.perf_counter(), link_tables(policy, resolve_source(source, policy))
-    with open_engine(policy, rows) as engine:
+    with open_engine(policy, rows, gathering=True) as engine:
         original = engine.read(rows, MISSING_TEXTS, policy.form)
         table = bind_table(engine, original, policy)[2]
         read_seconds = time.perf_counter() - started

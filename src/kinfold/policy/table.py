@@ -6,7 +6,7 @@ all of them is refused for larger tables.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kinfold.errors import PolicyError, Problem
 from kinfold.models.terms import Terms
 from kinfold.policy.binding import BoundColumn, BoundPolicy
 from kinfold.policy.encoding import Attribute, CategoricalAttribute, encode
@@ -131,26 +130,8 @@ def _count_spread(engine: Engine, frame: Any, terms: Terms, name: str) -> Spread
     return column.sort_spread(engine.tally(frame, terms.quasi, {name: column.reading}).spreads[name])
 
 
-GATHERING_FIX = "use engine duckdb; or, if the driver has the memory, raise engine.driver_rows"
-
-
-def require_collectable(engine: Engine, frame: Any, policy: Policy) -> None:
-    """Refuse what needs every record in one place if the table has more than one place may hold."""
-    reasons = [*_find_reasons(policy)] if engine.max_collected_rows is not None else []
-    if reasons:
-        refuse_to_collect(engine, engine.schema(frame).rows, reasons)
-
-
-def refuse_to_collect(engine: Engine, records: int, reasons: Iterable[str]) -> None:
-    """Raise with these reasons if so many records do not fit into one place."""
-    limit = engine.max_collected_rows
-    if limit is not None and records > limit:
-        where = f"the driver of Spark would hold all {records:,} records, and it may collect {limit:,} at a time"
-        raise PolicyError(Problem(f"{reason}: {where}", GATHERING_FIX) for reason in reasons)
-
-
-def _find_reasons(policy: Policy) -> Iterator[str]:
-    """Yield what needs every record, whatever the method."""
+def find_gathering_reasons(policy: Policy) -> Iterator[str]:
+    """Yield what needs every record in one place, whatever the method."""
     privacy = policy.privacy
     if privacy.unit is not None:
         yield "privacy.unit counts people over the whole table"

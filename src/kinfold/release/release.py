@@ -66,7 +66,8 @@ class Release(Displayable):
         quote = quote_columns if quoted else lambda rows: rows
         with self.lock:
             if frames.is_spark(self.source):
-                return self.released.to_spark(quoted=quoted)
+                cluster: Any = self.engine
+                return cluster.to_spark(self.released, quoted=quoted)
             if isinstance(self.source, Path | DatabaseAddress):
                 return quote(collect_rows(self.engine, self.released, self.output_schema))
             rows = quote(collect_rows(self.engine, self.released))

@@ -22,14 +22,14 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from kinfold.errors import DataError
+from kinfold.errors import DataError, PolicyError, Problem
 
 PROCESSES_VARIABLE = "KINFOLD_PROCESSES"  # environment: the number of worker processes that share the free memory
 USABLE_MEMORY_SHARE = 0.9  # of the free memory: the rest is for other programs
@@ -148,6 +148,7 @@ class Resources:
     on_disk: bool = False
     small: bool = False
     driver_rows: int = MAX_DRIVER_ROWS  # that the driver of Spark may collect at a time
+    gathering: tuple[str, ...] = ()  # why a run needs every record in one place: then Spark only reads the table
 
     @property
     def counts_bytes(self) -> float:
@@ -176,6 +177,19 @@ class Resources:
 
 
 DEFAULT_RESOURCES = Resources()
+
+
+def refuse_to_collect(limit: int | None, records: int, reasons: Iterable[str]) -> None:
+    """Raise with these reasons if so many records do not fit into one place, which may hold `limit`."""
+    if limit is not None and records > limit:
+        where = f"the driver of Spark would hold all {records:,} records, and it may collect {limit:,} at a time"
+        raise PolicyError(Problem(f"{reason}: {where}", explain_driver_rows(records)) for reason in reasons)
+
+
+def explain_driver_rows(rows: int | None) -> str:
+    """Return what lets the driver of Spark collect so many rows, if their number is known."""
+    key = "raise engine.driver_rows" if rows is None else f"set engine.driver_rows = {rows} or more"
+    return f"use engine duckdb; or, if the driver has the memory, {key}"
 
 
 def format_mebibytes(amount: int) -> str:

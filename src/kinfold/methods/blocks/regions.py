@@ -38,7 +38,7 @@ from kinfold.methods.promises import describe_repaired, note_few_classes
 from kinfold.methods.task import Plan, Records, Task
 from kinfold.policy.encoding import Attribute, NumericAttribute
 from kinfold.policy.registry import Declaration
-from kinfold.policy.table import Table, refuse_to_collect
+from kinfold.policy.table import Table
 from kinfold.policy.terms import collect_confidential
 from kinfold.progress import no_progress
 from kinfold.tables.points import Labels
@@ -53,6 +53,7 @@ from kinfold.tables.regions import (
     RequestedColumns,
     ValueCodes,
 )
+from kinfold.tables.resources import refuse_to_collect
 from kinfold.tables.schema import Column, Kind, Role
 from kinfold.tables.tally import encode_values
 
@@ -76,7 +77,7 @@ def microaggregate_large(task: Task, table: Table, method: Declaration, reason: 
             raise MustGatherError(why)
         return _plan_regions(task, table, method, reason)
     except MustGatherError as error:
-        refuse_to_collect(table.engine, task.records, [str(error)])
+        refuse_to_collect(table.engine.max_collected_rows, task.records, [str(error)])
         note = f"all records were collected in one place: {error}"
         return microaggregate(task, method, reason).prepend_notes([note], [])
 

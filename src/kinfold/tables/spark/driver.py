@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from kinfold.errors import PolicyError
-from kinfold.tables.resources import MAX_DRIVER_ROWS
+from kinfold.tables.resources import MAX_DRIVER_ROWS, explain_driver_rows
 from kinfold.tables.spark.session import JobSession
 
 
@@ -56,5 +56,5 @@ class Driver:
         amount = f"more than {self.limit:,}" if rows is None else f"{rows:,}"
         return PolicyError(
             f"the driver of Spark would collect {amount} rows ({what}), and it may collect {self.limit:,} at a time",
-            fix="use engine duckdb; or, if the driver has the memory, raise engine.driver_rows",
+            fix=explain_driver_rows(rows),
         )

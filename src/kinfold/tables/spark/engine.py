@@ -29,10 +29,10 @@ from kinfold.tables.duckdb.engine import DuckDB
 from kinfold.tables.duckdb.expressions import Frame
 from kinfold.tables.duckdb.tallies import group_keys
 from kinfold.tables.engine import ClassLabels, ColumnRequest, PartFolder, ReleasedColumns, StoredValues
-from kinfold.tables.readers.normalization import plan_normalization
+from kinfold.tables.readers.normalization import normalize, plan_normalization
 from kinfold.tables.recoding import RecodedValues, Recoding, ValueRecoding
 from kinfold.tables.regions import Regions, RequestedColumns, Route
-from kinfold.tables.resources import Resources
+from kinfold.tables.resources import Resources, refuse_to_collect
 from kinfold.tables.schema import Column, OrderedReading, Schema, ValueStats
 from kinfold.tables.source_form import DEFAULT_FORM, SourceForm, refuse_totals
 from kinfold.tables.spark import places, reading
@@ -70,6 +70,7 @@ class Spark:
         self._session = JobSession(spark)
         self.driver = Driver(self._session, resources.driver_rows)
         self.max_collected_rows: int | None = resources.driver_rows
+        self._gathering = resources.gathering
         self._duckdb = DuckDB(replace(resources, on_disk=True))
         self._db = self._duckdb.database
         self._tallies = SparkTallies(self.driver, self._db)
@@ -98,9 +99,15 @@ class Spark:
 
     # Reading
 
-    def read(self, source: Any, missing: Sequence[str] = (), form: SourceForm = DEFAULT_FORM) -> SparkFrame:
-        """Read files, an Arrow table or a Spark frame; the texts in `missing` become null."""
+    def read(self, source: Any, missing: Sequence[str] = (), form: SourceForm = DEFAULT_FORM) -> SparkFrame | Frame:
+        """Read files, an Arrow table or a Spark frame; the texts in `missing` become null.
+
+        If the run needs every record in one place, the embedded engine gets the rows, and makes the release.
+        """
         if isinstance(source, pa.Table):
+            if self._gathering:
+                refuse_to_collect(self.driver.limit, source.num_rows, self._gathering)
+                return self._duckdb.read(source, missing, form)
             local = self._duckdb.read(source, missing, form)
             return reading.send_table(self._session, self._db, local, self._make_name())
         if isinstance(source, Path):
@@ -110,7 +117,16 @@ class Spark:
         else:
             frame = self._read_rows(source, form)
         layout = replace(frame.layout, form=form.complete(frame.layout.form))
-        return self._normalize(replace(frame, layout=layout), missing if layout.typed else ())
+        frame, words = replace(frame, layout=layout), missing if layout.typed else ()
+        return self._gather(frame, words) if self._gathering else self._normalize(frame, words)
+
+    def _gather(self, frame: SparkFrame, missing: Sequence[str]) -> Frame:
+        """Return the rows as a table of the embedded engine; raise if they are more than the driver may collect."""
+        refuse_to_collect(self.driver.limit, self._tallies.count_rows(frame), self._gathering)
+        rows = self._joins.collect_columns(frame, frame.names)
+        _unpersist(self._cached)  # Spark needs its rows no more
+        self._session.free_memory()
+        return normalize(self._db, replace(rows, order="rowid"), missing)
 
     def _read_rows(self, source: Any, form: SourceForm) -> SparkFrame:
         if isinstance(source, SparkPlace) and source.holds_files:
@@ -322,6 +338,13 @@ class Spark:
         if isinstance(frame, SparkFrame):
             self._db.drop(local.table)
         return checksum
+
+    def to_spark(self, frame: SparkFrame | Frame, *, quoted: bool = False) -> Any:
+        """Return the rows as a Spark frame, in their order, with their names; formulas may be quoted."""
+        if isinstance(frame, Frame):
+            copy = replace(frame, table=self._db.table(f"SELECT * FROM {frame.table} ORDER BY {frame.order}"))
+            frame = reading.send_table(self._session, self._db, replace(copy, order="rowid"), self._make_name())
+        return frame.to_spark(quoted=quoted)
 
     def _require_unchanged(self) -> None:
         for source in self._files:

@@ -126,6 +126,12 @@ class JobSession:
             return float(done / max(total, 1))
         return 0.0
 
+    def free_memory(self) -> None:
+        """Let Java return the memory of rows that came to this process; it would keep it for the whole run."""
+        if context := _get_context(self.spark):
+            with suppress(Exception):  # the session may be gone
+                context._jvm.System.gc()
+
     def close_after_error(self) -> None:
         """Do nothing: the session outlives a run."""
 
