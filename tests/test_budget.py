@@ -15,7 +15,7 @@ from tools.size import (
 MODULES = read_modules()
 # package: (modules, lines); lines are about 5 % above the size of today
 BUDGET = {
-    "top": (10, 2_520),
+    "top": (10, 2_530),
     "cli": (8, 2_050),
     "comparison": (4, 1_060),
     "convert": (5, 1_360),
@@ -37,7 +37,7 @@ BUDGET = {
     "release": (10, 2_650),
     "release/report": (9, 2_050),
     "studio": (17, 4_050),
-    "tables": (16, 3_350),
+    "tables": (16, 3_360),
     "tables/databases": (6, 1_090),
     "tables/duckdb": (8, 2_340),
     "tables/readers": (11, 2_480),

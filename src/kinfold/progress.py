@@ -243,14 +243,14 @@ def cancellable(run: Callable[Params, Result]) -> Callable[Params, Result]:
 
     @wraps(run)
     def run_cancellable(*args: Params.args, **keywords: Params.kwargs) -> Result:
-        def run_and_close(**more: Any) -> Result:
+        def run_and_close(progress: Any) -> Result:
             with closing_on_error():
-                return run(*args, **{**keywords, **more})
+                return run(*args, **{**keywords, "progress": progress})
 
         callback: Any = keywords.get("progress")
         if callback is None or keywords.get("ask") is not None:
-            return run_and_close()
-        return run_in_thread(lambda progress: run_and_close(progress=progress), callback)
+            return run_and_close(callback)
+        return run_in_thread(run_and_close, callback)
 
     return run_cancellable
 

@@ -14,11 +14,9 @@ import pytest
 from kinfold import kernels
 from kinfold.errors import Cancelled, DataError, PolicyError, Unreachable
 from kinfold.methods.annealing import Annealer, Budget, Cycle
-from kinfold.methods.partition.approximate import approximate, dependency
+from kinfold.methods.partition.approximate import dependency
 from kinfold.methods.partition.refine import improve, refine
-from kinfold.methods.partition.univariate import univariate
-from kinfold.methods.partition.vmdav import vmdav
-from kinfold.partition import mdav
+from kinfold.partition import approximate, mdav, univariate, vmdav
 from kinfold.tables.points import NominalScale, OrdinalScale, Points
 from reference.mdav_plain import mdav_plain
 from reference.partitions import sse_plain

@@ -45,7 +45,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kinfold.errors import PolicyError, check_arguments
+from kinfold.errors import PolicyError
 from kinfold.methods.partition.geometry import compute_centre, compute_centres, distances_to
 from kinfold.methods.partition.mdav import mdav_compiled
 from kinfold.policy.registry import Declaration
@@ -189,7 +189,6 @@ def _encode_column(column: Floats, bins: int) -> tuple[Symbols, bool]:
     return bin_of[symbols].astype(np.int64), True
 
 
-@check_arguments
 def approximate(
     x: object, k: int, *, bins: int = DEFAULT_BINS, normalized: bool = False, progress: Progress = no_progress
 ) -> Labels:

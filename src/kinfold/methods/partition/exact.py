@@ -57,7 +57,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from kinfold import kernels
-from kinfold.errors import Unreachable, check_arguments
+from kinfold.errors import Unreachable
 from kinfold.methods.annealing import Annealer, Budget
 from kinfold.methods.partition.geometry import PairDistances, renumber_by_first_record, split_groups
 from kinfold.methods.partition.refine import MAX_TABLED_RECORDS, check_labels
@@ -307,7 +307,6 @@ class Bound:
         return max(0.0, 1.0 - self.value / cost) if cost > 0.0 else 0.0
 
 
-@check_arguments
 def lower_bound(
     x: object, k: int, *, labels: Labels | None = None, seconds: float = 30.0, progress: Progress = no_progress
 ) -> Bound:
@@ -361,7 +360,6 @@ class Exact:
         return max(0.0, 1.0 - self.bound / self.cost) if self.cost > 0.0 else 0.0
 
 
-@check_arguments
 def exact(
     x: object,
     k: int,

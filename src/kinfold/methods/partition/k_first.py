@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kinfold import kernels
-from kinfold.errors import check_arguments
 from kinfold.methods.partition.index import advance_in_steps, grow_trees, start_unfolded_run
 from kinfold.methods.partition.mdav import ExactCentre, RemainingRecords, get_place
 from kinfold.methods.partition.requirement import Requirement, closeness_requirements, pack_promises
@@ -51,7 +50,6 @@ METHOD = Declaration(
 STRATA_SHARE = 0.5  # strata of the values, times the square root of the records (by trial)
 
 
-@check_arguments
 def k_first(x: object, k: int, *, confidential: object, t: object, progress: Progress = no_progress) -> Labels:
     """Return one label per record; every cluster has at least k records and is within t of every column.
 

@@ -31,7 +31,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold import kernels
-from kinfold.errors import check_arguments
 from kinfold.methods.partition import index
 from kinfold.methods.partition.index import HUBS, advance_in_steps, grow_tree, is_far, start_counting, start_folded_run
 from kinfold.policy.registry import Declaration
@@ -62,7 +61,6 @@ _TRIAL_CLUSTERS = 32  # clusters before the tree is judged
 _MIN_JUDGED_LEAVES = 64  # smaller trees are not judged: for them it does not matter
 
 
-@check_arguments
 def mdav(x: object, k: int, *, progress: Progress = no_progress) -> Labels:
     """Return a cluster label for each record, numbered in the order of forming. Every cluster has k to 2k-1 records.
 

@@ -47,7 +47,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold import kernels
-from kinfold.errors import PolicyError, check_arguments
+from kinfold.errors import PolicyError
 from kinfold.methods.annealing import Annealer, Budget, CostMark, Cycle, Refinement
 from kinfold.methods.blocks.pool import NO_CHECKPOINTS, count_cores, count_threads
 from kinfold.methods.partition.geometry import (
@@ -107,7 +107,6 @@ MOVES_PER_RECORD = 10  # tried in a block under promises
 CHECKPOINT_NAME = "refinement"
 
 
-@check_arguments
 def refine(
     x: object, labels: object, k: int, *, seconds: float | None = None, steps: int | None = None, seed: int = 0
 ) -> Labels:
@@ -184,7 +183,6 @@ def check_labels(labels: object, n: int, k: int) -> Labels:
     return array
 
 
-@check_arguments
 def refine_under(
     x: object,
     labels: Labels,

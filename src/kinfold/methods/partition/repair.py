@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold import kernels
-from kinfold.errors import Unreachable, check_arguments
+from kinfold.errors import Unreachable
 from kinfold.methods.partition.geometry import build_curves, compute_cost, number_places, renumber, reorder_curves
 from kinfold.methods.partition.index import grow_trees, start_query_run
 from kinfold.methods.partition.mdav import mdav
@@ -165,7 +165,6 @@ class TooExpensive(Exception):  # noqa: N818  no error: a signal to stop
     """The repair will cost more than the bound, or takes too long."""
 
 
-@check_arguments
 def repair(
     x: object,
     labels: Labels,

@@ -50,7 +50,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold import kernels
-from kinfold.errors import check_arguments
 from kinfold.methods.partition.geometry import compute_centre, distances_to
 from kinfold.methods.partition.index import form_all, start_unfolded_run
 from kinfold.methods.partition.requirement import MAX_KINDS, Requirement, closeness_requirements, coarsen
@@ -84,7 +83,6 @@ MIN_CLOSE_SHARE = 0.8
 SIZE_GROWTH = 1.1  # between two large sizes
 
 
-@check_arguments
 def t_first(x: object, k: int, *, confidential: object, t: object, progress: Progress = no_progress) -> Labels:
     """Return a cluster label for each record, in the order of forming. Every cluster spans the confidential column.
 

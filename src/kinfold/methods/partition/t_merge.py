@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from kinfold import kernels
-from kinfold.errors import DataError, check_arguments
+from kinfold.errors import DataError
 from kinfold.methods.partition.geometry import renumber
 from kinfold.methods.partition.index import to_kernel_records
 from kinfold.methods.partition.mdav import mdav
@@ -45,7 +45,6 @@ METHOD = Declaration(
 MERGES_PER_CALL = 200  # between two progress reports
 
 
-@check_arguments
 def t_merge(
     x: object,
     k: int,

@@ -39,7 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kinfold import kernels
-from kinfold.errors import PolicyError, check_arguments
+from kinfold.errors import PolicyError
 from kinfold.policy.registry import Declaration
 from kinfold.progress import Progress, no_progress
 from kinfold.tables.points import Floats, Labels, Points, check_k
@@ -66,7 +66,6 @@ MAX_VALUES_SCANNED = 3_000  # so few are scanned for any k: of paths of equal co
 VALUES_PER_CALL = 1 << 18  # between two progress reports
 
 
-@check_arguments
 def univariate(x: object, k: int, *, cost: Cost = "sse", progress: Progress = no_progress) -> Labels:
     """Return a group label for each record, numbered by rising values, for the partition of least cost.
 

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kinfold import kernels
-from kinfold.errors import PolicyError, check_arguments
+from kinfold.errors import PolicyError
 from kinfold.methods.partition.geometry import compute_centre, compute_centres, distances_to
 from kinfold.methods.partition.index import advance_in_steps, grow_tree, start_folded_run
 from kinfold.policy.registry import Declaration
@@ -49,7 +49,6 @@ METHOD = Declaration(
 GAMMA = 0.2  # the authors' value for scattered data; docs/methods/vmdav.md compares others
 
 
-@check_arguments
 def vmdav(x: object, k: int, *, gamma: float = GAMMA, progress: Progress = no_progress) -> Labels:
     """Return a group label for each record, in the order of forming. Every group has at least k records.
 
