@@ -1,6 +1,7 @@
 """Run the subjects named (all of them without a name), print a table for each, write it to results/SUBJECT.json.
 
 A subject is a file of this folder with `run(*, quick) -> Iterable[Row]`; a row says what was run and what it took.
+Two files are programs of their own: `python -m benchmarks.adult_models` and `.perturbation` print the tables of a page.
 `python -m benchmarks --quick` leaves out rows that take more than some seconds, where a subject has such.
 """
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from benchmarks.measuring import Row
 
 HERE = Path(__file__).parent
-PARTS = {"__init__", "__main__", "curves", "measuring", "tables"}
+PARTS = {"__init__", "__main__", "curves", "measuring", "tables", "adult_models", "perturbation"}  # no subjects
 SUBJECTS = sorted(path.stem for path in HERE.glob("*.py") if path.stem not in PARTS)
 
 
