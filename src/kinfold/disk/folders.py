@@ -60,7 +60,7 @@ AT_FDCWD = -100  # paths are relative to the working folder
 MARK_FILE, UNFINISHED_MARK_FILE = ".kinfold", ".kinfold.new"
 NAME_DIGITS = 8  # hexadecimal digits in the name of a temporary folder
 MINUTE, DAY = 60.0, 86_400.0
-FLUSH_THREADS = 8
+FLUSH_THREADS = 8  # they wait for the disk: a release has about as many files
 REMOVE_ATTEMPTS = 5  # a worker process that is about to end may still write into the folder
 
 _locks: dict[Path, int] = {}  # descriptors that hold the locks of this process

@@ -113,7 +113,7 @@ def list_nearest(run: Run, tree: Tree, sought: KindQuery, listed: Rows) -> None:
 
 
 MIN_MISS_DECREASE = 1e-12  # a smaller decrease is rounding
-NO_RECORD = -1  # no record can be moved
+NO_RECORD = -1  # in the place of a record: none leaves, or none comes
 MAX_SMALL_GROUP = 12  # members of a group of which each may leave
 MAX_KINDS_IN_PAIRS = 4  # with more kinds, exchanges in large groups are predicted
 LEAVERS_PER_KIND = 2  # of a larger group: those most distant from the others

@@ -58,10 +58,12 @@ from kinfold.methods.partition.refine import (
     RECORDS_SEARCHED,
     RECORDS_SWEPT,
     BlockSearch,
+    PromisedSearch,
     cut_groups,
     default_blocks,
     improve,
     refine_under,
+    refine_within,
     search_rounds,
     sweep_groups,
     to_coordinates,
@@ -295,8 +297,8 @@ class BorderPass:
 
             required, curves = [each.within(rows) for each in self.required], build_curves(points)
             settled = settle_classes(points, start, self.k, required, no_progress, curves)
-            steps = BORDER_MOVES_PER_RECORD * len(start)
-            return rows, refine_under(points, settled, self.k, required, steps=steps, curves=curves).labels
+            space = PromisedSearch(points, self.k, required, 0, curves)
+            return rows, refine_within(space, settled, Budget(BORDER_MOVES_PER_RECORD * len(start), None)).labels
         if points.codes.shape[1]:
             return rows, search(PairDistances.from_points(points), [start], self.k, Budget(0, None), 0).labels
         return rows, sweep_groups(points, start, self.k)[0]

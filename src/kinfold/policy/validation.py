@@ -102,7 +102,7 @@ def check_date_formats(formats: Sequence[str]) -> Sequence[str]:
 
 
 DEFAULT_FIX = "correct it in the policy"
-MAX_DEPTH = 100  # of sections and lists in one another
+MAX_DEPTH = 100  # levels of nested sections and lists
 PATH_KEYS = (("file",), ("table",), ("spill",), ("surrogate_secret",))  # a path may have other characters
 
 

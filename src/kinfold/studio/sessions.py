@@ -221,9 +221,8 @@ class Sessions:
 
     def __init__(self, limits: StudioLimits, workspace: Path | None = None) -> None:
         self.limits = limits
-        self.workspace = (
-            workspace or Path.cwd()
-        ).absolute()  # releases are saved here, and files that policies name are read
+        # releases are saved here, and files that policies name are read from here
+        self.workspace = (workspace or Path.cwd()).absolute()
         self.jobs, self.open_tables = JobQueue(limits), OpenTables(limits)
         folders.sweep_scratch(PREFIX)
         self.folder = folders.make_scratch(PREFIX)

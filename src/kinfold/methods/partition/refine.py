@@ -193,12 +193,10 @@ def refine_under(
     steps: int | None = None,
     seed: int = 0,
     progress: Progress = no_progress,
-    curves: Curves | None = None,
 ) -> Refinement:
     """Return a cheaper partition whose classes keep every requirement and have at least k records.
 
-    With neither steps nor seconds there are a thousand steps for each record. `curves` are those of the records, if
-    they are built already.
+    With neither steps nor seconds there are a thousand steps for each record.
 
     >>> x = np.array([[0.0], [0.1], [5.0], [5.1]])
     >>> wages = Requirement.close([1, 4, 2, 3], 0.4)
@@ -207,20 +205,26 @@ def refine_under(
     """
     points = Points.from_array(x)
     k = check_k(points, k)
-    labels = renumber(labels)
-    if np.bincount(labels).min() < k or measure_misses(requirements, labels).max() > 0:
-        raise PolicyError("the partition to refine misses a promise already", fix="repair it first")
     if steps is None and seconds is None:
         steps = STEPS_PER_RECORD * len(points)
     for name in ("draws", "promised_search", "geometry"):
         kernels.prepare(name)  # compiling does not count as time
     budget = Budget(steps, seconds)
-    space = PromisedSearch(points, k, requirements, seed, curves or build_curves(points))
-    space.lowest = compute_cost(points, labels)
+    return refine_within(PromisedSearch(points, k, requirements, seed, build_curves(points)), labels, budget, progress)
+
+
+def refine_within(
+    space: PromisedSearch, labels: Labels, budget: Budget, progress: Progress = no_progress
+) -> Refinement:
+    """Return a cheaper partition of the records of a search space, which keeps its requirements."""
+    labels = renumber(labels)
+    if np.bincount(labels).min() < space.k or measure_misses(space.requirements, labels).max() > 0:
+        raise PolicyError("the partition to refine misses a promise already", fix="repair it first")
+    space.lowest = compute_cost(space.points, labels)
     annealer = Annealer(space, labels, space.lowest)
     result = annealer.run(_plan_cycles(annealer, space), budget, progress)
     labels = renumber(result.labels)
-    return replace(result, labels=labels, cost=compute_cost(points, labels))
+    return replace(result, labels=labels, cost=compute_cost(space.points, labels))
 
 
 def _plan_cycles(annealer: Annealer, space: PromisedSearch) -> Iterator[Cycle]:
@@ -239,7 +243,7 @@ class PromisedSearch:
     chunk = STEPS_PER_CHUNK
 
     def __init__(self, points: Points, k: int, requirements: Sequence[Requirement], seed: int, curves: Curves) -> None:
-        self.points, self.k, self.curves = points, k, curves
+        self.points, self.k, self.requirements, self.curves = points, k, requirements, curves
         self.pairs: PairDistances | None = None
         self.input = SearchInput.from_points(points, requirements)
         self.stream = kernels.load("draws").make_stream(seed)
